@@ -1,0 +1,258 @@
+"""A function: ordinary code with a typed input, a prompt, a model and an output type.
+
+In: the decorated code. Out: a ``Function`` that knows its input and output as JSON Schema, binds a caller's JSON to its
+parameters, and reads an answer as its output type. A declaration that cannot work fails here, with file, line and the
+way out.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+
+from deltawire.domain.errors import DeclarationError, Reason, RunError
+from deltawire.domain.limits import Timeouts
+from deltawire.domain.output import Output
+
+
+class FunctionSettings(BaseModel):
+    """How a function is run: what its decorator, the configuration file and the environment may say of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str | None = None
+    """``provider:model``."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: PositiveInt | None = None
+    """The cap on an answer's length. A caller can lower it."""
+    timeouts: Timeouts = Timeouts()
+    max_answer_bytes: PositiveInt = 4 * 1024 * 1024
+    """How much of an answer is kept, where it must be kept: for a typed output, and for a reply in one piece."""
+
+    def overridden_by(self, other: "FunctionSettings") -> "FunctionSettings":
+        """These settings, but for what ``other`` says explicitly."""
+        said = {name: getattr(other, name) for name in other.model_fields_set}
+        if "timeouts" in said:
+            said["timeouts"] = self.timeouts.model_copy(update=other.timeouts.model_dump(exclude_unset=True))
+        return self.model_copy(update=said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A declared function. Calling it calls the code that it was made from, so that it can be tested as such."""
+
+    name: str
+    description: str
+    code: Callable[..., object]
+    is_async: bool
+    inline: bool
+    inputs: type[BaseModel]
+    text_input: str | None
+    """The one required parameter, where it is a ``str``: a bare string binds to it."""
+    output: Output
+    settings: FunctionSettings
+    file: str
+    line: int
+    shadows: "Function | None" = field(default=None, repr=False)
+    """A function of the same Python name that this one replaced in its module: a mistake that a loader reports."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        return self.code(*args, **kwargs)
+
+    def with_settings(self, settings: FunctionSettings) -> "Function":
+        return replace(self, settings=settings)
+
+    def input_schema(self) -> dict[str, object]:
+        return self.inputs.model_json_schema()
+
+    def bind(self, raw: bytes) -> dict[str, object]:
+        """The arguments of a call, from the JSON text of its input.
+
+        An object binds by name; a string binds to ``text_input`` as it stands and is never read as JSON. Raises
+        ``RunError`` (invalid_input), which names each wrong field and says why.
+        """
+        start = raw.lstrip()[:1]
+        try:
+            if start == b'"' and self.text_input is not None:
+                bound = self.inputs.model_validate_json(b'{"%s":%s}' % (self.text_input.encode(), raw))
+            elif start == b"{":
+                bound = self.inputs.model_validate_json(raw)
+            else:
+                raise RunError(Reason.invalid_input, self._wrong_kind(start))
+        except ValidationError as error:
+            raise RunError(Reason.invalid_input, describe(error, "input")) from None
+        return {name: getattr(bound, name) for name in self.inputs.model_fields}
+
+    def _wrong_kind(self, start: bytes) -> str:
+        names = ", ".join(self.inputs.model_fields) or "none"
+        if start == b'"':
+            return (
+                "input: a bare string binds only where exactly one parameter is required and is a str; "
+                f"send an object with the fields of '{self.name}': {names}"
+            )
+        return f"input: must be an object with the fields of '{self.name}': {names}"
+
+
+def describe(error: ValidationError, root: str) -> str:
+    """What pydantic found wrong, for the caller to read: each field's path and why, at most five of them.
+
+    The values are left out: they are the caller's own, and may be long or secret.
+    """
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    told = [
+        f"{'.'.join([root, *(str(step) for step in problem['loc'])])}: {problem['msg']}" for problem in problems[:5]
+    ]
+    if len(problems) > len(told):
+        told.append(f"and {len(problems) - len(told)} more")
+    return "; ".join(told)
+
+
+@overload
+def function(code: Callable[..., object], /) -> Function: ...
+@overload
+def function(
+    *,
+    output: Any = str,
+    model: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    timeouts: Timeouts | None = None,
+    max_answer_bytes: int | None = None,
+    name: str | None = None,
+    inline: bool = False,
+) -> Callable[[Callable[..., object]], Function]: ...
+def function(
+    code: Callable[..., object] | None = None,
+    /,
+    *,
+    output: Any = str,
+    model: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    timeouts: Timeouts | None = None,
+    max_answer_bytes: int | None = None,
+    name: str | None = None,
+    inline: bool = False,
+) -> Function | Callable[[Callable[..., object]], Function]:
+    """Declare a function.
+
+    Its signature is the input's schema, its docstring the description, ``output`` the type of the answer (any type that
+    pydantic can express as JSON Schema). It returns a ``Prompt``, a string, or messages. ``model``, ``temperature``,
+    ``max_tokens``, ``timeouts`` and ``max_answer_bytes`` are defaults: the configuration file, the environment and the
+    command line go before them. A plain ``def`` runs in a pool of threads, because it may block; ``inline=True``
+    promises that it does not, and calls it in the event loop.
+
+    Raises ``DeclarationError``, with file and line, for a declaration that cannot work.
+    """
+    given = {
+        "model": model,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "timeouts": timeouts,
+        "max_answer_bytes": max_answer_bytes,
+    }
+
+    def declare(code: Callable[..., object]) -> Function:
+        return _declare(code, output, {key: value for key, value in given.items() if value is not None}, name, inline)
+
+    return declare if code is None else declare(code)
+
+
+def _declare(
+    code: Callable[..., object], output: Any, given: dict[str, object], name: str | None, inline: bool
+) -> Function:
+    if not inspect.isfunction(code):
+        raise DeclarationError(f"@function takes a function, not {code!r}: put it above a def or async def")
+    named = name or code.__name__
+    file, line = code.__code__.co_filename, code.__code__.co_firstlineno
+    at = f"{file}:{line}: function '{named}'"
+    if not named.isidentifier():
+        raise DeclarationError(f"{at}: a function's name is a Python identifier, and '{named}' is none")
+    if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
+        raise DeclarationError(f"{at} yields: return a Prompt instead, the model's answer is what is streamed")
+    try:
+        settings = FunctionSettings.model_validate(given)
+    except ValidationError as error:
+        raise DeclarationError(f"{at}: {describe(error, '@function')}") from None
+    inputs = _inputs_of(code, at)
+    shadowed = code.__globals__.get(code.__name__)
+    return Function(
+        name=named,
+        description=inspect.getdoc(code) or "",
+        code=code,
+        is_async=inspect.iscoroutinefunction(code),
+        inline=inline,
+        inputs=inputs,
+        text_input=_text_input(inputs),
+        output=Output.of(output, at),
+        settings=settings,
+        file=file,
+        line=line,
+        shadows=shadowed if isinstance(shadowed, Function) and shadowed.file == file else None,
+    )
+
+
+def _inputs_of(code: Callable[..., object], at: str) -> type[BaseModel]:
+    """The signature as a model. Every parameter can be given by name, and has a type that JSON can carry."""
+    signature = inspect.signature(code)
+    try:
+        hints = get_type_hints(code, include_extras=True)
+    except NameError as error:
+        raise DeclarationError(f"{at}: {error}: the name is not known at the function's module level") from None
+    fields: dict[str, Any] = {}
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise DeclarationError(f"{at}: parameter '{parameter}' has no schema: name each parameter, or take a list")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise DeclarationError(f"{at}: parameter '{parameter.name}' is positional-only: remove the '/'")
+        if parameter.name.startswith("_"):
+            raise DeclarationError(f"{at}: parameter '{parameter.name}' begins with an underscore: rename it")
+        if parameter.name not in hints:
+            raise DeclarationError(f"{at}: parameter '{parameter.name}' has no type: write {parameter.name}: str")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], default)
+    config = ConfigDict(extra="forbid", protected_namespaces=(), validate_default=False)
+    try:
+        model = create_model(code.__name__, __config__=config, **fields)
+        model.model_json_schema()
+    except (
+        PydanticSchemaGenerationError,
+        PydanticInvalidForJsonSchema,
+        PydanticUserError,
+        TypeError,
+        NameError,
+    ) as error:
+        raise DeclarationError(f"{at}: {_culprit(fields)}: {_first_line(error)}") from None
+    return model
+
+
+def _culprit(fields: dict[str, Any]) -> str:
+    """The parameter that no JSON Schema expresses, found by trying each alone."""
+    for name, declaration in fields.items():
+        try:
+            create_model(
+                "alone", __config__=ConfigDict(protected_namespaces=()), **{name: declaration}
+            ).model_json_schema()
+        except (PydanticUserError, TypeError, NameError):
+            return f"parameter '{name}' cannot be read from JSON"
+    return "the parameters cannot be read from JSON"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _text_input(inputs: type[BaseModel]) -> str | None:
+    required = [(name, info) for name, info in inputs.model_fields.items() if info.is_required()]
+    match required:
+        case [(name, info)] if info.annotation is str:
+            return name
+        case _:
+            return None

@@ -1,0 +1,58 @@
+"""What a function returns: the messages that a model is asked with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Role = Literal["system", "user", "assistant"]
+
+
+class Message(BaseModel):
+    """One message of a conversation. Also usable as (part of) a function's input, as in ``history: list[Message]``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """The usual shape of a question: instructions, an earlier conversation, and what the user says now.
+
+    A part that is left out sends no message. The order on the wire is ``system``, ``messages``, ``user``.
+    """
+
+    system: str | None = None
+    messages: Sequence[Message] = ()
+    user: str | None = None
+
+
+Rendered = Prompt | str | Sequence[Message]
+"""What a function may return: a prompt, the user's words alone, or the messages as they stand."""
+
+
+def messages_of(rendered: object) -> tuple[Message, ...]:
+    """The messages that a function's return value stands for.
+
+    Takes any object, because it comes from code that nobody type-checked for us. Raises ``TypeError`` for anything that
+    is not ``Rendered``, and ``ValueError`` where there is no message at all.
+    """
+    match rendered:
+        case str():
+            messages = (Message(role="user", content=rendered),)
+        case Prompt():
+            messages = (
+                *((Message(role="system", content=rendered.system),) if rendered.system is not None else ()),
+                *rendered.messages,
+                *((Message(role="user", content=rendered.user),) if rendered.user is not None else ()),
+            )
+        case list() | tuple() if all(isinstance(part, Message) for part in rendered):  # pyright: ignore[reportUnknownVariableType]
+            messages = tuple(part for part in rendered if isinstance(part, Message))  # pyright: ignore[reportUnknownVariableType]
+        case _:
+            raise TypeError(f"a function returns a Prompt, a str or a list of Message, not {type(rendered).__name__}")
+    if not messages:
+        raise ValueError("the prompt is empty: give it a system, user or other message")
+    return messages

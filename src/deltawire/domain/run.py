@@ -1,0 +1,52 @@
+"""A run from the outside: what a caller asks for, and what is on record when it is over."""
+
+from typing import Annotated
+
+from msgspec import Meta, Raw, Struct
+
+from deltawire.domain.errors import Reason
+from deltawire.domain.events import FinishReason, Usage
+
+
+class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a caller may choose for one run. A value above the function's cap is lowered to it."""
+
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    seed: int | None = None
+
+
+class RunRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """One call of a function, the same on every wire.
+
+    ``input`` is JSON text, kept as it came so that its numbers stay exact until the function's own types read them.
+    ``user`` is an opaque name of the end user. ``timeout`` is in seconds.
+    """
+
+    input: Raw
+    user: str | None = None
+    variant: str | None = None
+    settings: RunSettings = RunSettings()
+    timeout: Annotated[float, Meta(gt=0)] | None = None
+
+
+class RunRecord(Struct, frozen=True, kw_only=True):
+    """What observers get when a run is over. Times are in seconds, from the run's arrival."""
+
+    run_id: str
+    transport: str
+    function: str | None
+    """``None`` where the request was refused before it named one."""
+    variant: str | None
+    model: str | None
+    outcome: FinishReason | Reason
+    message: str | None
+    """What the caller was told, for a run that failed."""
+    usage: Usage | None
+    attempts: int
+    first_content: float | None
+    total: float
+
+    @property
+    def failed(self) -> bool:
+        return isinstance(self.outcome, Reason)
