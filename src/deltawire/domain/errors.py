@@ -135,4 +135,4 @@ class RunError(Exception):
 
 
 class DeclarationError(Exception):
-    """A function, a model name or a setting that cannot work, found before the first call. Its text is for the author."""
+    """A function, a model name or a setting that cannot work, found before the first call."""

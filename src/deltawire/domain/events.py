@@ -1,7 +1,7 @@
 """The events of a run, in the order in which a caller sees them: ``started``, pieces, one terminal event.
 
-They are ``msgspec`` structs, so that a wire format is one encoder call away. Structs that hold only scalars are kept out
-of the garbage collector: a busy server makes ten thousand of them a second.
+They are ``msgspec`` structs, so that a wire format is one encoder call away. Structs that hold only scalars are kept
+out of the garbage collector: a busy server makes ten thousand of them a second.
 """
 
 from enum import StrEnum

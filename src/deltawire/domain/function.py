@@ -6,12 +6,13 @@ way out.
 """
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, create_model
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic.errors import PydanticUserError
 
 from deltawire.domain.errors import DeclarationError, Reason, RunError
 from deltawire.domain.limits import Timeouts
@@ -88,7 +89,7 @@ class Function:
                 raise RunError(Reason.invalid_input, self._wrong_kind(start))
         except ValidationError as error:
             raise RunError(Reason.invalid_input, describe(error, "input")) from None
-        return {name: getattr(bound, name) for name in self.inputs.model_fields}
+        return dict(bound.__dict__)
 
     def _wrong_kind(self, start: bytes) -> str:
         names = ", ".join(self.inputs.model_fields) or "none"
@@ -218,28 +219,26 @@ def _inputs_of(code: Callable[..., object], at: str) -> type[BaseModel]:
             raise DeclarationError(f"{at}: parameter '{parameter.name}' has no type: write {parameter.name}: str")
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (hints[parameter.name], default)
-    config = ConfigDict(extra="forbid", protected_namespaces=(), validate_default=False)
     try:
-        model = create_model(code.__name__, __config__=config, **fields)
+        model = _model(code.__name__, fields)
         model.model_json_schema()
-    except (
-        PydanticSchemaGenerationError,
-        PydanticInvalidForJsonSchema,
-        PydanticUserError,
-        TypeError,
-        NameError,
-    ) as error:
+    except (PydanticUserError, TypeError, NameError) as error:
         raise DeclarationError(f"{at}: {_culprit(fields)}: {_first_line(error)}") from None
     return model
+
+
+def _model(name: str, fields: dict[str, Any]) -> type[BaseModel]:
+    with warnings.catch_warnings():
+        # A parameter may be called `json` or `schema`: it hides a method of the model that nobody calls on it.
+        warnings.filterwarnings("ignore", message='Field name ".*" in ".*" shadows an attribute')
+        return create_model(name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields)
 
 
 def _culprit(fields: dict[str, Any]) -> str:
     """The parameter that no JSON Schema expresses, found by trying each alone."""
     for name, declaration in fields.items():
         try:
-            create_model(
-                "alone", __config__=ConfigDict(protected_namespaces=()), **{name: declaration}
-            ).model_json_schema()
+            _model("alone", {name: declaration}).model_json_schema()
         except (PydanticUserError, TypeError, NameError):
             return f"parameter '{name}' cannot be read from JSON"
     return "the parameters cannot be read from JSON"

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from msgspec import Raw
 from pydantic import TypeAdapter
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic.errors import PydanticUserError
 
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.ports import OutputSchema
@@ -18,7 +18,8 @@ class Output:
     """How answers of one type are asked for and read.
 
     ``schema`` is ``None`` for plain text. Models are asked for objects only, because strict modes accept no other root:
-    a type whose root is something else (a list, an enum, a number) is asked for as ``{"value": …}``, and ``wrapped`` says so.
+    a type whose root is something else (a list, an enum, a number) is asked for as ``{"value": …}``, which makes it
+    ``wrapped``.
     """
 
     schema: OutputSchema | None
@@ -38,10 +39,11 @@ class Output:
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(output)
             schema = adapter.json_schema(mode="validation")
-        except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError, TypeError) as error:
+        except (PydanticUserError, TypeError) as error:
             reason = str(error).partition("\n")[0]
             raise DeclarationError(
-                f"{at}: output={name} has no JSON Schema ({reason}): use a pydantic model, an enum, a list or dict of such, or str"
+                f"{at}: output={name} has no JSON Schema ({reason}): "
+                "use a pydantic model, an enum, a list or dict of such, or str"
             ) from None
         wrapped = not _is_object(schema)
         return cls(OutputSchema(name=name, schema=_wrap(schema) if wrapped else schema), adapter, wrapped)
