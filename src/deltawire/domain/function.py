@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, get_type_hints, overload
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
 from deltawire.domain.errors import DeclarationError, Reason, RunError
@@ -30,6 +30,8 @@ class FunctionSettings(BaseModel):
     max_tokens: PositiveInt | None = None
     """The cap on an answer's length. A caller can lower it."""
     timeouts: Timeouts = Timeouts()
+    retries: NonNegativeInt = 2
+    """How often a failed attempt is tried again before there is content, where that cannot bill twice."""
     max_answer_bytes: PositiveInt = 4 * 1024 * 1024
     """How much of an answer is kept, where it must be kept: for a typed output, and for a reply in one piece."""
 
@@ -125,6 +127,7 @@ def function(
     temperature: float | None = None,
     max_tokens: int | None = None,
     timeouts: Timeouts | None = None,
+    retries: int | None = None,
     max_answer_bytes: int | None = None,
     name: str | None = None,
     inline: bool = False,
@@ -138,6 +141,7 @@ def function(
     temperature: float | None = None,
     max_tokens: int | None = None,
     timeouts: Timeouts | None = None,
+    retries: int | None = None,
     max_answer_bytes: int | None = None,
     name: str | None = None,
     inline: bool = False,
@@ -146,8 +150,8 @@ def function(
 
     Its signature is the input's schema, its docstring the description, ``output`` the type of the answer (any type that
     pydantic can express as JSON Schema). It returns a ``Prompt``, a string, or messages. ``model``, ``temperature``,
-    ``max_tokens``, ``timeouts`` and ``max_answer_bytes`` are defaults: the configuration file, the environment and the
-    command line go before them. A plain ``def`` runs in a pool of threads, because it may block; ``inline=True``
+    ``max_tokens``, ``timeouts``, ``retries`` and ``max_answer_bytes`` are defaults: the configuration file, the
+    environment and the command line go before them. A plain ``def`` runs in a pool of threads, because it may block; ``inline=True``
     promises that it does not, and calls it in the event loop.
 
     Raises ``DeclarationError``, with file and line, for a declaration that cannot work.
@@ -157,6 +161,7 @@ def function(
         "temperature": temperature,
         "max_tokens": max_tokens,
         "timeouts": timeouts,
+        "retries": retries,
         "max_answer_bytes": max_answer_bytes,
     }
 

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from msgspec import Raw
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from pydantic.errors import PydanticUserError
 
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.ports import OutputSchema
-
-_WRAPPER = "value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +16,13 @@ class Output:
     """How answers of one type are asked for and read.
 
     ``schema`` is ``None`` for plain text. Models are asked for objects only, because strict modes accept no other root:
-    a type whose root is something else (a list, an enum, a number) is asked for as ``{"value": …}``, which makes it
-    ``wrapped``.
+    a type whose root is something else (a list, an enum, a number) is asked for as ``{"value": …}``, the ``wrapper``.
     """
 
+    name: str
     schema: OutputSchema | None
     adapter: TypeAdapter[Any]
-    wrapped: bool
+    wrapper: type[BaseModel] | None = None
 
     @property
     def is_text(self) -> bool:
@@ -34,30 +32,36 @@ class Output:
     def of(cls, output: Any, at: str) -> "Output":
         """Raises ``DeclarationError``, beginning with ``at``, for a type that no JSON Schema expresses."""
         if output is str:
-            return cls(None, TypeAdapter(str), False)
+            return cls("str", None, TypeAdapter(str))
         name = getattr(output, "__name__", None) or "output"
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(output)
-            schema = adapter.json_schema(mode="validation")
+            schema = adapter.json_schema()
+            if _is_object(schema):
+                return cls(name, OutputSchema(name=name, schema=schema), adapter)
+            wrapper = create_model(name, __config__=ConfigDict(extra="forbid"), value=(output, ...))
+            return cls(name, OutputSchema(name=name, schema=wrapper.model_json_schema()), adapter, wrapper)
         except (PydanticUserError, TypeError) as error:
             reason = str(error).partition("\n")[0]
             raise DeclarationError(
                 f"{at}: output={name} has no JSON Schema ({reason}): "
                 "use a pydantic model, an enum, a list or dict of such, or str"
             ) from None
-        wrapped = not _is_object(schema)
-        return cls(OutputSchema(name=name, schema=_wrap(schema) if wrapped else schema), adapter, wrapped)
 
     def json_schema(self) -> dict[str, object]:
         """What the function's callers get: the schema of the bare value, as it is serialised."""
         return self.adapter.json_schema(mode="serialization")
 
     def validate(self, answer: bytes) -> Raw:
-        """The answer's JSON text as the value that callers get. Raises pydantic's ``ValidationError``.
+        """The value that callers get, as JSON text. Raises pydantic's ``ValidationError``.
 
-        ``answer`` is strict JSON already, and unwrapped.
+        ``answer`` is the strict JSON that the model wrote, in the wrapper if there is one.
         """
-        return Raw(self.adapter.dump_json(self.adapter.validate_json(answer)))
+        if self.wrapper is None:
+            value = self.adapter.validate_json(answer)
+        else:
+            value = self.wrapper.model_validate_json(answer).__dict__["value"]
+        return Raw(self.adapter.dump_json(value))
 
 
 def _is_object(schema: dict[str, Any]) -> bool:
@@ -66,15 +70,3 @@ def _is_object(schema: dict[str, Any]) -> bool:
         definitions = cast("dict[str, dict[str, Any]]", schema.get("$defs", {}))
         schema = definitions.get(reference.removeprefix("#/$defs/"), {})
     return schema.get("type") == "object"
-
-
-def _wrap(schema: dict[str, Any]) -> dict[str, object]:
-    definitions = schema.get("$defs")
-    inner = {key: value for key, value in schema.items() if key != "$defs"}
-    wrapped: dict[str, object] = {
-        "type": "object",
-        "properties": {_WRAPPER: inner},
-        "required": [_WRAPPER],
-        "additionalProperties": False,
-    }
-    return wrapped | ({"$defs": definitions} if definitions else {})

@@ -38,9 +38,12 @@ class Pulse(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OutputSchema:
-    """The JSON Schema (draft 2020-12) that an answer must satisfy. Its root is always an object."""
+    """The JSON Schema (draft 2020-12) that an answer must satisfy. Its root is always an object.
+
+    One for each function, and equal to itself only: a provider may keep its own form of the schema by it.
+    """
 
     name: str
     schema: JsonSchema

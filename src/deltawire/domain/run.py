@@ -1,6 +1,9 @@
 """A run from the outside: what a caller asks for, and what is on record when it is over."""
 
+import os
+import time
 from typing import Annotated
+from uuid import UUID
 
 from msgspec import Meta, Raw, Struct
 
@@ -50,3 +53,10 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     @property
     def failed(self) -> bool:
         return isinstance(self.outcome, Reason)
+
+
+def new_run_id() -> str:
+    """A UUID version 7 (RFC 9562 §5.7): sorts by time, so that logs and stores keep a run's neighbours together."""
+    value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
+    value = value & ~(0xF << 76) | 7 << 76
+    return str(UUID(int=value & ~(0x3 << 62) | 2 << 62))

@@ -1,0 +1,1 @@
+"""Runs a function: one request in, events out. Read ``engine.py`` first."""

@@ -1,0 +1,1 @@
+"""The places where models run. Each knows the domain, none knows another or who calls it."""

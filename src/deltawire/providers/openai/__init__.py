@@ -1,0 +1,1 @@
+"""The chat completions wire of OpenAI, which most model servers speak."""

@@ -1,0 +1,149 @@
+"""The limits of one run, kept by one timer.
+
+The timer compares timestamps, so that a token costs two clock reads and no timer of its own. When a limit is over, or
+when the run is stopped from outside, the task that waits for the provider is interrupted with the means of
+``asyncio.timeout``: cancelled, and the cancellation claimed back. This happens only while the run waits: a task that is
+busy sending an event to its caller is never touched, it finds the error when it comes back for more.
+"""
+
+import asyncio
+from math import inf
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.limits import Timeouts
+
+
+class Deadline:
+    """Implements ``domain.ports.Pulse`` for the attempts of one run."""
+
+    __slots__ = (
+        "_cancelled_before",
+        "_connect_at",
+        "_first_token_at",
+        "_idle",
+        "_interrupting",
+        "_loop",
+        "_seen",
+        "_timeouts",
+        "_timer",
+        "_total_at",
+        "_waiting",
+        "error",
+        "total",
+    )
+
+    def __init__(self, timeouts: Timeouts, total: float, arrived: float) -> None:
+        """``total`` is the run's own limit in seconds, counted from ``arrived`` on the loop's clock."""
+        self._loop = asyncio.get_running_loop()
+        self._timeouts = timeouts
+        self.total = total
+        self._total_at = arrived + total
+        self._connect_at = inf
+        self._first_token_at = inf
+        self._idle = inf
+        self._seen = 0.0
+        self._waiting: asyncio.Task[object] | None = None
+        self._interrupting: asyncio.Task[object] | None = None
+        self._cancelled_before = 0
+        self.error: RunError | None = None
+        self._timer = self._loop.call_at(self._total_at, self._check)
+
+    # The pulse: what the provider says.
+
+    def connecting(self) -> None:
+        self._connect_at = self._loop.time() + self._timeouts.connect
+        self._arm()
+
+    def connected(self) -> None:
+        self._connect_at = inf
+
+    def received(self) -> None:
+        self._seen = self._loop.time()
+
+    # What the engine says.
+
+    def begin_attempt(self) -> None:
+        """From here the first content is awaited."""
+        self._connect_at = inf
+        self._first_token_at = self._loop.time() + self._timeouts.first_token
+        self._arm()
+
+    def end_attempt(self) -> None:
+        """The attempt failed: until the next one, only the total limit counts."""
+        self._connect_at = self._first_token_at = inf
+
+    def commit(self) -> None:
+        """The first content is there: from here the provider may not fall silent."""
+        self._first_token_at = inf
+        self._idle = self._timeouts.idle
+        self._seen = self._loop.time()
+        self._arm()
+
+    def suspend(self) -> None:
+        """The run turns to its caller: how long that takes is not the provider's fault."""
+        self._waiting = None
+
+    def resume(self) -> None:
+        """The run waits for the provider again. Raises the error for which it was stopped meanwhile."""
+        if self.error is not None:
+            raise self.error
+        self._waiting = asyncio.current_task()
+        self._seen = self._loop.time()
+
+    def remaining(self) -> float:
+        """Seconds until the total limit."""
+        return self._total_at - self._loop.time()
+
+    def stop(self, error: RunError) -> None:
+        """End the run with this error, at once if it waits for the provider. The first stop counts."""
+        if self.error is not None:
+            return
+        self.error = error
+        if self._waiting is not None:
+            self._interrupting = self._waiting
+            self._cancelled_before = self._waiting.cancelling()
+            self._waiting.cancel()
+
+    def claim(self) -> RunError | None:
+        """In the handler of a ``CancelledError``: the error, if the cancellation was ours and nobody else's."""
+        task, self._interrupting = self._interrupting, None
+        if task is None or task.uncancel() > self._cancelled_before:
+            return None
+        return self.error
+
+    def close(self) -> None:
+        """The run is over. Whatever interruption nobody claimed is taken back, so that the task can go on."""
+        self._waiting = None
+        self.claim()
+        self._timer.cancel()
+
+    def _arm(self) -> None:
+        due = self._due()
+        if due < self._timer.when():
+            self._timer.cancel()
+            self._timer = self._loop.call_at(due, self._check)
+
+    def _due(self) -> float:
+        return min(self._total_at, self._connect_at, self._first_token_at, self._idle_at())
+
+    def _idle_at(self) -> float:
+        # While the caller is being served, the silence has not begun: look again after a whole limit.
+        return (self._seen if self._waiting is not None else self._loop.time()) + self._idle
+
+    def _check(self) -> None:
+        now = self._loop.time()
+        if now >= self._total_at:
+            self.stop(_timeout(Reason.total_timeout, "the run did not end", self.total))
+        elif now >= self._connect_at:
+            self.stop(_timeout(Reason.connect_timeout, "no connection to the provider", self._timeouts.connect))
+        elif now >= self._first_token_at:
+            self.stop(_timeout(Reason.first_token_timeout, "the model said nothing", self._timeouts.first_token))
+        elif now >= self._idle_at():
+            self.stop(_timeout(Reason.idle_timeout, "the model fell silent in the middle of its answer", self._idle))
+        else:
+            self._timer = self._loop.call_at(self._due(), self._check)
+
+
+def _timeout(reason: Reason, what: str, seconds: float) -> RunError:
+    limit = reason.removesuffix("_timeout")
+    return RunError(reason, f"{what} within {seconds:g} s (limit: {limit})")

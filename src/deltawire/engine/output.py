@@ -1,0 +1,74 @@
+"""A run's answer: kept as far as it must be, and read as the function's output type when the model is done."""
+
+import msgspec
+from msgspec import Raw
+from pydantic import ValidationError
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.events import FinishReason
+from deltawire.domain.function import Function, describe
+from deltawire.domain.ports import Completion
+from deltawire.engine.json_answer import json_text
+
+_UNFINISHED: dict[FinishReason, tuple[Reason, str]] = {
+    FinishReason.content_filter: (Reason.content_filter, "the provider's content filter stopped the answer"),
+    FinishReason.refusal: (Reason.refusal, "the model refused to answer"),
+    FinishReason.unknown: (Reason.upstream_truncated, "the provider ended the answer without a finish reason"),
+}
+
+
+class Answer:
+    """Collects the text of one run.
+
+    The text is kept where the reply needs it whole (``whole``), and for a typed output; else the pieces that went out
+    are the answer, and nothing is held. ``strict`` callers get an error for everything but a finished answer; a typed
+    function is strict by itself.
+    """
+
+    __slots__ = ("_function", "_keep", "_parts", "_size", "_strict", "_whole")
+
+    def __init__(self, function: Function, *, whole: bool, strict: bool) -> None:
+        self._function = function
+        self._whole = whole
+        self._strict = strict or not function.output.is_text
+        self._keep = whole or not function.output.is_text
+        self._parts: list[str] = []
+        self._size = 0
+
+    def add(self, text: str) -> None:
+        """Raises ``RunError`` (answer_too_large) when more would have to be kept than the function allows."""
+        if not self._keep:
+            return
+        self._size += len(text) if text.isascii() else len(text.encode())
+        limit = self._function.settings.max_answer_bytes
+        if self._size > limit:
+            raise RunError(
+                Reason.answer_too_large, f"the answer is longer than {limit} bytes (max_answer_bytes); ask for less"
+            )
+        self._parts.append(text)
+
+    def finish(self, completion: Completion, max_tokens: int | None) -> Raw | None:
+        """What ``finished`` carries as its output. Raises ``RunError`` for an answer that is none."""
+        if self._strict and completion.finish_reason is not FinishReason.stop:
+            raise self._unfinished(completion, max_tokens)
+        if self._function.output.is_text:
+            return Raw(msgspec.json.encode("".join(self._parts))) if self._whole else None
+        return self._validated("".join(self._parts))
+
+    def _unfinished(self, completion: Completion, max_tokens: int | None) -> RunError:
+        if completion.finish_reason is FinishReason.length:
+            limit = f"max_tokens = {max_tokens}" if max_tokens is not None else "the model's own limit"
+            return RunError(Reason.output_truncated, f"the answer was cut at {limit}; raise it or ask for less")
+        reason, message = _UNFINISHED[completion.finish_reason]
+        return RunError(reason, f"{message}: {completion.refusal}" if completion.refusal else message)
+
+    def _validated(self, text: str) -> Raw:
+        output = self._function.output
+        found = json_text(text)
+        if found is None:
+            raise RunError(Reason.output_invalid, f"the model's answer is not the JSON of {output.name}")
+        try:
+            return output.validate(found)
+        except ValidationError as error:
+            message = f"the model's answer is not a valid {output.name}: {describe(error, 'output')}"
+            raise RunError(Reason.output_invalid, message) from None

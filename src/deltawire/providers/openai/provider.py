@@ -1,0 +1,93 @@
+"""A server that speaks OpenAI's chat completions: an attempt in, pieces and a completion out."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import aiohttp
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.ports import Attempt, Completion, OutputSchema
+from deltawire.domain.events import Piece
+from deltawire.providers.openai.reply import Foreign, Reply
+from deltawire.providers.openai.request import request_body
+from deltawire.providers.openai.settings import OpenAISettings
+from deltawire.providers.openai.strict_schema import StrictSchema, strict
+from deltawire.providers.upstream import Upstream
+
+_TAIL_SECONDS = 1.0
+
+
+class OpenAI:
+    """One entry of the settings. ``api_key`` is the secret itself, read already. Implements ``domain.ports.Provider``."""
+
+    def __init__(self, name: str, settings: OpenAISettings, api_key: str | None) -> None:
+        self._settings = settings
+        secrets = (api_key,) if api_key else ()
+        self._foreign = Foreign(name, secrets)
+        headers = {"content-type": "application/json", **settings.headers}
+        if api_key:
+            headers["authorization"] = f"Bearer {api_key}"
+        self._upstream = Upstream(
+            name, settings.base_url, headers, secrets=secrets, keep_alive=settings.keep_alive
+        )
+        self._schemas: dict[OutputSchema, StrictSchema] = {}
+
+    async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
+        body = request_body(attempt, self._strict(attempt.output), self._settings)
+        reply = Reply(self._foreign, self._settings.max_event_bytes, typed=attempt.output is not None)
+        async with self._upstream.post("/chat/completions", body, attempt.pulse) as response:
+            if self._is_whole(response):
+                pieces = reply.read_whole(await self._whole(response))
+                for piece in pieces:
+                    yield piece
+            read, received = response.content.readany, attempt.pulse.received
+            while not reply.done:
+                chunk = await (read() if reply.finish_reason is None else _tail(response))
+                received()
+                for piece in reply.read(chunk):
+                    yield piece
+            if reply.failure is not None:
+                raise reply.failure
+        yield reply.completion()
+
+    async def close(self) -> None:
+        await self._upstream.close()
+
+    def _strict(self, output: OutputSchema | None) -> StrictSchema | None:
+        if output is None:
+            return None
+        schema = self._schemas.get(output)
+        if schema is None:
+            schema = self._schemas[output] = strict(output.schema)
+        return schema
+
+    def _is_whole(self, response: aiohttp.ClientResponse) -> bool:
+        """Whether the reply is one JSON document. Raises ``RunError`` (upstream_invalid) for what is neither that nor a stream."""
+        match response.content_type:
+            case "text/event-stream":
+                return False
+            case "application/json":
+                return True
+            case other:
+                message = f"the provider '{self._foreign.provider}' answered with {other[:80]}, not with events"
+                raise RunError(Reason.upstream_invalid, message)
+
+    async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
+        body = bytearray()
+        while received := await response.content.readany():
+            body += received
+            if len(body) > self._settings.max_event_bytes:
+                limit = self._settings.max_event_bytes
+                message = f"the provider '{self._foreign.provider}' sent a reply of more than {limit} bytes"
+                raise RunError(Reason.upstream_invalid, message)
+        return bytes(body)
+
+
+async def _tail(response: aiohttp.ClientResponse) -> bytes:
+    """What comes after the finish reason: the usage and an end marker, if a server sends them. The answer is complete, so
+    a server that says no more, or hangs up, has done no harm."""
+    try:
+        async with asyncio.timeout(_TAIL_SECONDS):
+            return await response.content.readany()
+    except (TimeoutError, aiohttp.ClientError, ConnectionError):
+        return b""

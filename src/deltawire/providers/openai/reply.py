@@ -1,0 +1,114 @@
+"""One reply of a chat completions server: bytes in, pieces out, and in the end its completion or its failure."""
+
+from msgspec import Struct
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.events import FinishReason, Piece, Reasoning, Text, Usage
+from deltawire.domain.ports import Completion
+from deltawire.providers import foreign_errors
+from deltawire.providers.openai import chunks
+from deltawire.providers.openai.pieces import Merger
+from deltawire.providers.sse_reader import SseReader
+
+
+class Foreign(Struct, frozen=True):
+    """Who answers, for messages: the entry's name, and the words that must not be in them."""
+
+    provider: str
+    secrets: tuple[str, ...]
+
+
+class Reply:
+    """Reads what ``/chat/completions`` sends, as a stream (``read``) or in one piece (``read_whole``).
+
+    It never raises in the middle: text that came before a failure, in the same read, goes out first. ``failure`` then
+    holds what is to be raised. ``typed`` tells that a JSON answer was asked for, of which a refusal is no part.
+    """
+
+    __slots__ = ("_foreign", "_merger", "_reader", "_refusal", "_typed", "_usage", "done", "failure", "finish_reason")
+
+    def __init__(self, foreign: Foreign, max_event_bytes: int, *, typed: bool) -> None:
+        self._foreign = foreign
+        self._typed = typed
+        self._reader = SseReader(max_event_bytes)
+        self._merger = Merger()
+        self._refusal: list[str] = []
+        self._usage: Usage | None = None
+        self.finish_reason: FinishReason | None = None
+        self.failure: RunError | None = None
+        self.done = False
+
+    def read(self, received: bytes) -> list[Piece]:
+        """The pieces that one network read brings. No bytes are the end of the stream."""
+        try:
+            for data in self._reader.feed(received) if received else self._reader.end():
+                if self.done:
+                    break
+                self._take(data, last=not received)
+        except RunError as error:
+            self._fail(error)
+        if not received:
+            self._end()
+        return self._merger.take(last=self.done)
+
+    def read_whole(self, body: bytes) -> list[Piece]:
+        """The pieces of a reply that a server sent in one JSON document, though a stream was asked for."""
+        self._take(body, last=True)
+        if not self.done and self.finish_reason is None:
+            self.finish_reason = FinishReason.unknown
+        self.done = True
+        return self._merger.take(last=True)
+
+    def completion(self) -> Completion:
+        """How the reply ended. To be asked when it is ``done`` and did not fail."""
+        reason = self.finish_reason or FinishReason.unknown
+        if self._refusal and reason is FinishReason.stop:
+            reason = FinishReason.refusal
+        refusal = foreign_errors.quote("".join(self._refusal), self._foreign.secrets) if self._typed else ""
+        return Completion(finish_reason=reason, usage=self._usage, refusal=refusal or None)
+
+    def _take(self, data: bytes, *, last: bool) -> None:
+        if data == b"[DONE]":
+            self.done = True
+            return
+        try:
+            chunk = chunks.decode(data)
+        except (ValueError, RecursionError):
+            if last:  # a stream that was cut in the middle of an event, not a server that talks nonsense
+                return
+            message = f"the provider '{self._foreign.provider}' sent an event that is no chat completion chunk"
+            self._fail(RunError(Reason.upstream_invalid, message))
+            return
+        if chunk.error is not None:
+            code, words = foreign_errors.code_and_words(chunk.error)
+            self._fail(foreign_errors.from_stream(self._foreign.provider, code, words, self._foreign.secrets))
+            return
+        if chunk.usage is not None:
+            self._usage = chunk.counted()  # servers that repeat it send running totals: the last one counts
+        choice = chunk.choice()
+        if choice is not None:
+            self._hear(choice)
+
+    def _hear(self, choice: chunks.Choice) -> None:
+        words = choice.delta or choice.message
+        if words is not None:
+            if reasoning := words.reasoning or words.reasoning_content:  # one of two names, or both with the same text
+                self._merger.add(Reasoning, reasoning)
+            if words.content:
+                self._merger.add(Text, words.content)
+            if words.refusal:
+                self._refusal.append(words.refusal)
+                if not self._typed:
+                    self._merger.add(Text, words.refusal)
+        if choice.finish_reason is not None:
+            self.finish_reason = chunks.FINISH_REASONS.get(choice.finish_reason, FinishReason.unknown)
+
+    def _end(self) -> None:
+        if not self.done and self.finish_reason is None:
+            message = f"the provider '{self._foreign.provider}' ended its reply before the answer was complete"
+            self._fail(RunError(Reason.upstream_truncated, message))
+        self.done = True
+
+    def _fail(self, error: RunError) -> None:
+        self.failure = self.failure or error
+        self.done = True

@@ -1,0 +1,154 @@
+"""The HTTP client of the providers: sends one attempt's request, hands out the reply's bytes, and translates what fails.
+
+In: a path and a body. Out: a response of status 200 to read from. Every failure leaves here as a ``RunError`` that says
+whether work can have started.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import aiohttp
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.ports import Pulse
+from deltawire.providers import foreign_errors
+
+_LONGEST_ERROR_BODY = 64 * 1024
+_DRAIN_SECONDS = 1.0
+
+
+class Upstream:
+    """One provider's server, with a pool of connections that is opened with the first request.
+
+    ``secrets`` never appear in an error message.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        base_url: str,
+        headers: Mapping[str, str],
+        *,
+        secrets: Sequence[str] = (),
+        keep_alive: float,
+    ) -> None:
+        self.provider = provider
+        self.secrets = secrets
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"accept-encoding": "identity", **headers}
+        self._keep_alive = keep_alive
+        self._session: aiohttp.ClientSession | None = None
+        self._drains: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def post(self, path: str, body: bytes, pulse: Pulse) -> AsyncGenerator[aiohttp.ClientResponse, None]:
+        """Send JSON; inside, the response stands with status 200. Leaving early, or with an error, closes the connection."""
+        response = await self._send(path, body, pulse)
+        try:
+            if response.status != 200:
+                raise await self._refused(response)
+            yield response
+        except (aiohttp.ClientError, ConnectionError) as error:
+            response.close()
+            raise RunError(Reason.upstream_truncated, f"the provider '{self.provider}' cut its reply: {_why(error)}") from error
+        except BaseException:
+            response.close()
+            raise
+        else:
+            self._let_go(response)
+
+    async def close(self) -> None:
+        for drain in self._drains:
+            drain.cancel()
+        if self._session is not None:
+            await self._session.close()
+
+    async def _send(self, path: str, body: bytes, pulse: Pulse) -> aiohttp.ClientResponse:
+        try:
+            return await self._open_session().post(
+                self._base_url + path,
+                data=body,
+                headers=self._headers,
+                allow_redirects=False,
+                trace_request_ctx=pulse,
+            )
+        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+            message = f"the provider '{self.provider}' cannot be reached: {_why(error)}"
+            raise RunError(Reason.upstream_unreachable, message, retry_safe=True) from error
+        except aiohttp.ClientResponseError as error:
+            raise RunError(
+                Reason.upstream_invalid, f"the provider '{self.provider}' does not speak HTTP/1.1: {_why(error)}"
+            ) from error
+        except (aiohttp.ClientError, ConnectionError) as error:
+            message = (
+                f"the provider '{self.provider}' took the request and closed the connection without an answer; "
+                "whether it did the work is unknown"
+            )
+            raise RunError(Reason.outcome_unknown, message) from error
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            trace = aiohttp.TraceConfig()
+            trace.on_connection_create_start.append(_connecting)
+            trace.on_connection_create_end.append(_connected)
+            self._session = aiohttp.ClientSession(
+                # How many runs there may be is decided at the door, not by a queue in here.
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keep_alive),
+                timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trace_configs=[trace],
+            )
+        return self._session
+
+    async def _refused(self, response: aiohttp.ClientResponse) -> RunError:
+        body = b""
+        while len(body) < _LONGEST_ERROR_BODY and (received := await response.content.readany()):
+            body += received
+        return foreign_errors.from_status(self.provider, response.status, response.headers, body, self.secrets)
+
+    def _let_go(self, response: aiohttp.ClientResponse) -> None:
+        """The answer is complete, its last bytes may not be: read them aside, so that the connection can be used again."""
+        if response.content.is_eof():
+            response.release()
+            return
+        drain = asyncio.create_task(_drain(response))
+        self._drains.add(drain)
+        drain.add_done_callback(self._drains.discard)
+
+
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while await response.content.readany():
+                pass
+    except (TimeoutError, aiohttp.ClientError, ConnectionError):
+        pass
+    finally:
+        response.close()
+
+
+async def _connecting(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
+    context.trace_request_ctx.connecting()
+
+
+async def _connected(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
+    context.trace_request_ctx.connected()
+
+
+def _why(error: BaseException) -> str:
+    """The bottom of it, in the operating system's words, without addresses."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its host name is not known"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+        return "its TLS certificate or handshake is not acceptable"
+    if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
+        return "its base_url is no http(s) URL"
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    match error:
+        case aiohttp.ClientConnectorError(os_error=OSError(strerror=str() as words)) if words:
+            return foreign_errors.quote(words.partition(" (")[0].partition("[")[0].lower(), ())
+        case _:
+            return "connection lost"
