@@ -151,8 +151,8 @@ def function(
     Its signature is the input's schema, its docstring the description, ``output`` the type of the answer (any type that
     pydantic can express as JSON Schema). It returns a ``Prompt``, a string, or messages. ``model``, ``temperature``,
     ``max_tokens``, ``timeouts``, ``retries`` and ``max_answer_bytes`` are defaults: the configuration file, the
-    environment and the command line go before them. A plain ``def`` runs in a pool of threads, because it may block; ``inline=True``
-    promises that it does not, and calls it in the event loop.
+    environment and the command line go before them. A plain ``def`` runs in a pool of threads, because it may block;
+    ``inline=True`` promises that it does not, and calls it in the event loop.
 
     Raises ``DeclarationError``, with file and line, for a declaration that cannot work.
     """

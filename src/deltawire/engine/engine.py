@@ -70,7 +70,8 @@ class Run:
     async def events(
         self, name: str, request: RunRequest, *, whole: bool = False, strict: bool = False
     ) -> AsyncGenerator[Event, None]:
-        """The run's events. Iterate them once, inside ``aclosing``: closing early closes the connection to the provider.
+        """The run's events. Iterate them once, inside ``aclosing``: closing early closes the connection to the
+        provider.
 
         ``whole`` says that the caller will see nothing but the outcome, which then carries the output of text functions
         too. ``strict`` turns every finish reason but ``stop`` into an error, as it is for typed functions anyway.
@@ -114,6 +115,14 @@ class Run:
             if self._first_content is None:
                 yield started
             yield finished
+
+    async def outcome(self, name: str, request: RunRequest, *, strict: bool = False) -> Finished | Error:
+        """The run's terminal event, for callers who see nothing before it."""
+        async with aclosing(self.events(name, request, whole=True, strict=strict)) as events:
+            async for event in events:
+                if isinstance(event, Finished | Error):
+                    return event
+        raise AssertionError("a run ends in a terminal event")
 
     def cancel(self, message: str = "the caller left") -> None:
         """Stop the run: it ends in ``error`` canceled, and the connection to the provider is closed at once."""

@@ -1,0 +1,1 @@
+"""Watch runs. They know the domain only."""

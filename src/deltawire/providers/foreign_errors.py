@@ -47,7 +47,8 @@ def from_stream(provider: str, code: str | None, words: str | None, secrets: Seq
 
 
 def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time) -> float | None:
-    """Seconds, from ``retry-after-ms`` or ``retry-after`` (RFC 9110 §10.2.3: a number or a date). ``None`` if unusable."""
+    """Seconds, from ``retry-after-ms`` or ``retry-after`` (RFC 9110 §10.2.3: a number or a date). ``None`` if
+    unusable."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:

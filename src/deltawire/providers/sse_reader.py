@@ -1,7 +1,7 @@
 """Server-sent events from bytes, as the WHATWG standard parses them (HTML, §9.2.6), for any cut of the bytes.
 
-In: what one network read brought. Out: the data of the events that it completed. Works on bytes: a character that is cut
-by a read is never decoded in halves, and only CR, LF and CRLF end a line.
+In: what one network read brought. Out: the data of the events that it completed. Works on bytes: a character that is
+cut by a read is never decoded in halves, and only CR, LF and CRLF end a line.
 """
 
 from deltawire.domain.errors import Reason, RunError
@@ -10,7 +10,8 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class SseReader:
-    """Reads one stream. Names, ids and retry hints of events are dropped: the wires that we read say it all in the data."""
+    """Reads one stream. Names, ids and retry hints of events are dropped: the wires that we read say it all in the
+    data."""
 
     __slots__ = ("_buffer", "_data", "_started", "_swallow_lf", "max_event_bytes")
 
@@ -40,7 +41,8 @@ class SseReader:
         return self._lines(received)
 
     def end(self) -> list[bytes]:
-        """The stream is over. The standard drops an event that no blank line ended; servers forget that line, so we do not.
+        """The stream is over. The standard drops an event that no blank line ended; servers forget that line, so we do
+        not.
 
         Whether that last data is whole is for its reader to say.
         """

@@ -1,4 +1,5 @@
-"""The HTTP client of the providers: sends one attempt's request, hands out the reply's bytes, and translates what fails.
+"""The HTTP client of the providers: sends one attempt's request, hands out the reply's bytes, and translates what
+fails.
 
 In: a path and a body. Out: a response of status 200 to read from. Every failure leaves here as a ``RunError`` that says
 whether work can have started.
@@ -44,7 +45,8 @@ class Upstream:
 
     @asynccontextmanager
     async def post(self, path: str, body: bytes, pulse: Pulse) -> AsyncGenerator[aiohttp.ClientResponse, None]:
-        """Send JSON; inside, the response stands with status 200. Leaving early, or with an error, closes the connection."""
+        """Send JSON; inside, the response stands with status 200. Leaving early, or with an error, closes the
+        connection."""
         response = await self._send(path, body, pulse)
         try:
             if response.status != 200:
@@ -52,7 +54,9 @@ class Upstream:
             yield response
         except (aiohttp.ClientError, ConnectionError) as error:
             response.close()
-            raise RunError(Reason.upstream_truncated, f"the provider '{self.provider}' cut its reply: {_why(error)}") from error
+            raise RunError(
+                Reason.upstream_truncated, f"the provider '{self.provider}' cut its reply: {_why(error)}"
+            ) from error
         except BaseException:
             response.close()
             raise
@@ -109,7 +113,8 @@ class Upstream:
         return foreign_errors.from_status(self.provider, response.status, response.headers, body, self.secrets)
 
     def _let_go(self, response: aiohttp.ClientResponse) -> None:
-        """The answer is complete, its last bytes may not be: read them aside, so that the connection can be used again."""
+        """The answer is complete, its last bytes may not be: read them aside, so that the connection can be used
+        again."""
         if response.content.is_eof():
             response.release()
             return

@@ -28,7 +28,8 @@ class Merger:
         self._parts.append(text)
 
     def take(self, *, last: bool = False) -> list[Piece]:
-        """The pieces of this read, in order. At the ``last`` read of a stream nothing waits for its other half any more."""
+        """The pieces of this read, in order. At the ``last`` read of a stream nothing waits for its other half any
+        more."""
         self._flush(last)
         ready, self._ready = self._ready, []
         return ready

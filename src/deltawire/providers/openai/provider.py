@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 import aiohttp
 
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.ports import Attempt, Completion, OutputSchema
 from deltawire.domain.events import Piece
+from deltawire.domain.ports import Attempt, Completion, OutputSchema
 from deltawire.providers.openai.reply import Foreign, Reply
 from deltawire.providers.openai.request import request_body
 from deltawire.providers.openai.settings import OpenAISettings
@@ -18,7 +18,8 @@ _TAIL_SECONDS = 1.0
 
 
 class OpenAI:
-    """One entry of the settings. ``api_key`` is the secret itself, read already. Implements ``domain.ports.Provider``."""
+    """One entry of the settings. ``api_key`` is the secret itself, read already. Implements
+    ``domain.ports.Provider``."""
 
     def __init__(self, name: str, settings: OpenAISettings, api_key: str | None) -> None:
         self._settings = settings
@@ -27,9 +28,7 @@ class OpenAI:
         headers = {"content-type": "application/json", **settings.headers}
         if api_key:
             headers["authorization"] = f"Bearer {api_key}"
-        self._upstream = Upstream(
-            name, settings.base_url, headers, secrets=secrets, keep_alive=settings.keep_alive
-        )
+        self._upstream = Upstream(name, settings.base_url, headers, secrets=secrets, keep_alive=settings.keep_alive)
         self._schemas: dict[OutputSchema, StrictSchema] = {}
 
     async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
@@ -62,7 +61,8 @@ class OpenAI:
         return schema
 
     def _is_whole(self, response: aiohttp.ClientResponse) -> bool:
-        """Whether the reply is one JSON document. Raises ``RunError`` (upstream_invalid) for what is neither that nor a stream."""
+        """Whether the reply is one JSON document. Raises ``RunError`` (upstream_invalid) for what is neither that nor
+        a stream."""
         match response.content_type:
             case "text/event-stream":
                 return False
@@ -84,8 +84,8 @@ class OpenAI:
 
 
 async def _tail(response: aiohttp.ClientResponse) -> bytes:
-    """What comes after the finish reason: the usage and an end marker, if a server sends them. The answer is complete, so
-    a server that says no more, or hangs up, has done no harm."""
+    """What comes after the finish reason: the usage and an end marker, if a server sends them. The answer is complete,
+    so a server that says no more, or hangs up, has done no harm."""
     try:
         async with asyncio.timeout(_TAIL_SECONDS):
             return await response.content.readany()

@@ -36,7 +36,9 @@ def request_body(attempt: Attempt, schema: StrictSchema | None, settings: OpenAI
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
-        raise RunError(Reason.invalid_input, "the prompt holds half of a surrogate pair, which no JSON can carry") from None
+        raise RunError(
+            Reason.invalid_input, "the prompt holds half of a surrogate pair, which no JSON can carry"
+        ) from None
 
 
 def _max_tokens_field(settings: OpenAISettings) -> str:

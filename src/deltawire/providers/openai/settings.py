@@ -17,7 +17,8 @@ class OpenAISettings(BaseModel):
     """A secret: as it is, or ``env:NAME``, or ``file:PATH``. Left out, no authorization is sent."""
     headers: dict[str, str] = {}
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
-    """OpenAI itself wants ``max_completion_tokens``, most other servers know ``max_tokens`` only. Unset: by the host."""
+    """OpenAI itself wants ``max_completion_tokens``, most other servers know ``max_tokens`` only. Unset: by the
+    host."""
     structured_output: Literal["json_schema", "json_object", "none"] = "json_schema"
     """How a typed answer is asked for, for servers that know no JSON Schema."""
     max_event_bytes: PositiveInt = 8 * 1024 * 1024

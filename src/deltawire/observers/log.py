@@ -1,0 +1,87 @@
+"""One line for each run, as JSON or as text."""
+
+import logging
+import sys
+from typing import Literal
+
+import msgspec
+from pydantic import BaseModel, ConfigDict
+
+from deltawire.domain.run import RunRecord
+
+logger = logging.getLogger("deltawire.run")
+
+
+class LogSettings(BaseModel):
+    """The section ``[log]`` of the settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["auto", "text", "json"] = "auto"
+    """``auto`` is text on a terminal and JSON elsewhere."""
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @property
+    def as_json(self) -> bool:
+        return self.format == "json" or (self.format == "auto" and not sys.stderr.isatty())
+
+
+class RunLog:
+    """Implements ``domain.ports.Observer``."""
+
+    def ended(self, record: RunRecord) -> None:
+        """A failure of ours is an error, a caller's mistake or a provider's failure a warning, the rest information."""
+        level = logging.INFO
+        if record.failed:
+            level = logging.ERROR if record.outcome == "internal" else logging.WARNING
+        logger.log(level, "run", extra={"run": fields(record)})
+
+
+class Formatter(logging.Formatter):
+    """Lines for a machine or for a person. A run's line holds its fields; another record its message."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        run: dict[str, object] | None = getattr(record, "run", None)
+        about: dict[str, object] = run if run is not None else {"message": record.getMessage()}
+        trace = self.formatException(record.exc_info) if record.exc_info else None
+        time, level = self.formatTime(record), record.levelname.lower()
+        if self._as_json:
+            line = {"time": time, "level": level, "logger": record.name, **about}
+            return msgspec.json.encode(line | ({"trace": trace} if trace else {})).decode()
+        words = " ".join(f"{name}={_word(value)}" for name, value in run.items()) if run else record.getMessage()
+        return f"{time} {level:7} {words}" + (f"\n{trace}" if trace else "")
+
+
+def fields(record: RunRecord) -> dict[str, object]:
+    """What a run's line tells; what is not known is left out. Times in seconds."""
+    usage = record.usage
+    told = {
+        "run_id": record.run_id,
+        "transport": record.transport,
+        "function": record.function,
+        "variant": record.variant,
+        "model": record.model,
+        "outcome": str(record.outcome),
+        "attempts": record.attempts,
+        "input_tokens": usage and usage.input_tokens,
+        "output_tokens": usage and usage.output_tokens,
+        "first_content": _rounded(record.first_content),
+        "total": _rounded(record.total),
+        "message": record.message,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 4)
+
+
+def _word(value: object) -> str:
+    """Quoted where it would not read as one word: a caller's own words must not look like fields of ours."""
+    word = str(value)
+    plain = word.isascii() and word.isprintable() and not any(c in word for c in ' "=')
+    return word if plain and word else msgspec.json.encode(word).decode()

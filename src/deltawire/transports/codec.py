@@ -1,0 +1,147 @@
+"""Events to bytes and bytes to requests, the same for every transport that carries JSON. Pure."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.events import Error, Event, Finished, Text
+from deltawire.domain.run import RunRequest, RunSettings
+from deltawire.transports.status import HTTP_STATUS
+
+Encode = Callable[[Event], bytes]
+
+_encode = msgspec.json.Encoder().encode
+_BOM = b"\xef\xbb\xbf"
+
+
+class InvokeRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of ``/invoke``: a run request that names its function."""
+
+    type: str
+    input: Raw
+    user: str | None = None
+    variant: str | None = None
+    settings: RunSettings = RunSettings()
+    timeout: Annotated[float, Meta(gt=0)] | None = None
+
+    def run_request(self) -> RunRequest:
+        return RunRequest(self.input, self.user, self.variant, self.settings, self.timeout)
+
+
+_run_requests = msgspec.json.Decoder(RunRequest)
+_invoke_requests = msgspec.json.Decoder(InvokeRequest)
+
+
+def run_request(body: bytes) -> RunRequest:
+    """Raises ``RunError``: invalid_json for what is no JSON, invalid_input for JSON of another shape."""
+    return _decode(_run_requests, body, '{"input": …}')
+
+
+def invoke_request(body: bytes) -> InvokeRequest:
+    """Raises ``RunError`` as ``run_request`` does."""
+    return _decode(_invoke_requests, body, '{"type": "…", "input": …}')
+
+
+def sse(event: Event) -> bytes:
+    """One server-sent event (HTML, §9.2): its type as ``event:``, its fields as one line of JSON."""
+    if type(event) is Text:
+        return b'event: text\ndata: {"text":' + _line(event.text) + b"}\n\n"
+    name, fields = _tagged(event)
+    return b"event: " + name + b"\ndata: " + fields + b"\n\n"
+
+
+def ndjson(event: Event) -> bytes:
+    """One line of JSON, tagged with ``type``."""
+    if type(event) is Text:
+        return b'{"type":"text","text":' + _line(event.text) + b"}\n"
+    return _one_line(_encode(event)) + b"\n"
+
+
+def text(event: Event) -> bytes:
+    """The answer's text as UTF-8, and nothing for any other event."""
+    return event.text.encode() if type(event) is Text else b""
+
+
+def finished(event: Finished) -> bytes:
+    """The body of a plain JSON reply."""
+    return _encode(event)
+
+
+class _Problem(Struct, omit_defaults=True, kw_only=True):
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    reason: str
+    run_id: str
+    retry_after: float | None = None
+    partial: bool | None = None
+
+
+def problem(error: Error) -> bytes:
+    """The error as RFC 9457 ``application/problem+json``, with our own members ``code``, ``reason``, ``run_id``,
+    ``retry_after`` (seconds, where it is known) and ``partial``."""
+    return _encode(
+        _Problem(
+            type="about:blank",
+            title=error.reason.replace("_", " "),
+            status=HTTP_STATUS[error.reason],
+            detail=error.message,
+            code=error.code,
+            reason=error.reason,
+            run_id=error.run_id,
+            retry_after=None if error.retry_after is msgspec.UNSET else error.retry_after,
+            partial=error.partial,
+        )
+    )
+
+
+_T = TypeVar("_T")
+
+
+def _decode(decoder: "msgspec.json.Decoder[_T]", body: bytes, shape: str) -> _T:
+    body = body.removeprefix(_BOM)
+    if not body.strip():
+        raise RunError(Reason.invalid_json, f"the body is empty; send {shape}")
+    try:
+        body.decode()  # what is kept as raw JSON is not checked by the decoder
+        return decoder.decode(body)
+    except UnicodeDecodeError:
+        raise RunError(Reason.invalid_json, "the body is not UTF-8") from None
+    except msgspec.ValidationError as error:
+        raise RunError(
+            Reason.invalid_input, f"the request does not have the shape {shape}: {_readable(error)}"
+        ) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RunError(Reason.invalid_json, f"the body is not JSON: {_readable(error)}") from None
+
+
+def _readable(error: Exception) -> str:
+    return str(error).replace("`$.", "`")
+
+
+def _line(value: str) -> bytes:
+    encoded = _encode(value)
+    return encoded if value.isascii() else _one_line(encoded)
+
+
+def _one_line(encoded: bytes) -> bytes:
+    """Escape what some readers take for the end of a line though no standard says so: U+2028, U+2029 and U+0085."""
+    if encoded.isascii():
+        return encoded
+    return (
+        encoded.replace(b"\xe2\x80\xa8", b"\\u2028")
+        .replace(b"\xe2\x80\xa9", b"\\u2029")
+        .replace(b"\xc2\x85", b"\\u0085")
+    )
+
+
+def _tagged(event: Event) -> tuple[bytes, bytes]:
+    """An event's type, and its JSON without it: msgspec writes the tag first, and no tag needs escaping."""
+    encoded = _one_line(_encode(event))
+    name = encoded[len(b'{"type":"') : encoded.index(b'"', len(b'{"type":"'))]
+    return name, b"{" + encoded[len(b'{"type":"') + len(name) + len(b'",') :]

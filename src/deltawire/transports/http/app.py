@@ -1,0 +1,97 @@
+"""The ASGI app: which path leads where, and what is told to a request that leads nowhere."""
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.events import Error
+from deltawire.engine.engine import Engine
+from deltawire.transports.http.functions import ListFunctions, RunFunction
+from deltawire.transports.http.guard import Guard
+from deltawire.transports.http.health import healthz, readyz
+from deltawire.transports.http.invoke import Invoke
+from deltawire.transports.http.replies import Header, send_problem
+from deltawire.transports.http.settings import HttpSettings
+
+
+def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> ASGIApp:
+    """``on_loopback``: the server listens on loopback only, so that the ``Host`` must be a name of this machine."""
+    listing = ListFunctions(engine)
+    routes = [
+        _route("/v1/functions", GET=listing),
+        _route("/v1/functions/{name}", GET=listing, POST=RunFunction(engine, settings)),
+        _route("/invoke", POST=Invoke(engine, settings)),
+        _route("/healthz", GET=healthz),
+        _route("/readyz", GET=readyz),
+    ]
+    app = Starlette(
+        routes=routes,
+        middleware=[
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.allowed_origins,
+                allow_methods=["GET", "POST"],
+                allow_headers=["content-type", "accept"],
+                expose_headers=["deltawire-run-id", "retry-after"],
+            ),
+            Middleware(Guard, engine=engine, settings=settings, on_loopback=on_loopback),
+        ],
+        exception_handlers={HTTPException: _Refusals(engine).http, Exception: _Refusals(engine).internal},
+    )
+    app.router.redirect_slashes = False  # a redirected POST is one that many clients send again without its body
+    return app
+
+
+class _ByMethod:
+    """An ASGI app that picks another by the request's method. HEAD is answered as GET, whose body the server drops."""
+
+    def __init__(self, **apps: ASGIApp) -> None:
+        self.methods = [*apps, *(["HEAD"] if "GET" in apps else [])]
+        self._apps = apps
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        await self._apps[method](scope, receive, send)
+
+
+def _route(path: str, **apps: ASGIApp) -> Route:
+    by_method = _ByMethod(**apps)
+    return Route(path, by_method, methods=by_method.methods)
+
+
+class _Refusals:
+    """Problems for what no endpoint answered. They are runs too: they have an id and a line in the log."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def http(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        allow = (error.headers or {}).get("allow", (error.headers or {}).get("Allow", ""))
+        if error.status_code == 405:
+            message = f"{request.method} is not for {request.url.path[:100]}; it takes {allow}"
+            return self._problem(RunError(Reason.method_not_allowed, message), [(b"allow", allow.encode())])
+        message = f"nothing is at {request.url.path[:100]}; the functions are listed at /v1/functions"
+        return self._problem(RunError(Reason.unknown_path, message))
+
+    async def internal(self, request: Request, error: Exception) -> Response:  # noqa: ARG002  (the server logs the error)
+        return self._problem(RunError(Reason.internal, "the server failed; its log tells more"))
+
+    def _problem(self, error: RunError, headers: list[Header] | None = None) -> Response:
+        return _ProblemResponse(self._engine.arrive("http").refuse(error), headers or [])
+
+
+class _ProblemResponse(Response):
+    def __init__(self, error: Error, headers: list[Header]) -> None:
+        super().__init__()
+        self._error = error
+        self._headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        await send_problem(send, self._error, self._headers)

@@ -1,0 +1,152 @@
+"""A run's events as a streamed HTTP reply: server-sent events, NDJSON or the bare text.
+
+In: events. Out: ASGI messages. The status is held back until the first content, so that an early failure is a real HTTP
+status; when the hold is over the headers go out, and heartbeats keep the connection open until there is content.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from starlette.types import Send
+
+from deltawire.domain.events import Error, Event, Finished, Started
+from deltawire.transports import codec
+from deltawire.transports.http.replies import NOSNIFF, RUN_ID, Header, send_problem
+from deltawire.transports.http.settings import HttpSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A form of stream. One without a ``heartbeat`` carries nothing but answer text: it has no early headers, and a
+    failure in the middle can only be told by cutting the connection."""
+
+    name: str
+    content_type: bytes
+    encode: codec.Encode
+    heartbeat: bytes | None
+
+
+SSE = Media("sse", b"text/event-stream; charset=utf-8", codec.sse, b":\n")
+NDJSON = Media("ndjson", b"application/x-ndjson; charset=utf-8", codec.ndjson, b"\n")
+TEXT = Media("text", b"text/plain; charset=utf-8", codec.text, None)
+
+_STREAMED: list[Header] = [
+    # No intermediary may store, compress or collect what is meant to be seen piece by piece.
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+    NOSNIFF,
+]
+
+
+class ResponseAborted(Exception):
+    """Raised out of the app to make the server cut the connection: the only way to say that a text is not complete."""
+
+
+async def send_events(
+    send: Send, events: AsyncGenerator[Event, None], media: Media, run_id: str, settings: HttpSettings
+) -> None:
+    """Play the events to their end. Raises ``ResponseAborted`` where the media has no other way to tell a failure."""
+    reply = _Reply(send, media, run_id, settings)
+    encode = media.encode
+    held = b""
+    try:
+        async with aclosing(events):
+            async for event in events:
+                match event:
+                    case Started():  # comes with the first content, and leaves in one write with it
+                        held = encode(event)
+                    case Error():
+                        await reply.fail(event)
+                    case Finished():
+                        await reply.end(held + encode(event))
+                    case _:
+                        await reply.write(held + encode(event) if held else encode(event))
+                        held = b""
+    finally:
+        reply.close()
+
+
+class _Reply:
+    """The streamed reply of one run: its status, its chunks, its signs of life."""
+
+    __slots__ = ("_beat", "_heartbeat", "_last", "_loop", "_media", "_run_id", "_send", "_timer", "_writing", "begun")
+
+    def __init__(self, send: Send, media: Media, run_id: str, settings: HttpSettings) -> None:
+        self._send = send
+        self._media = media
+        self._run_id = run_id
+        self._heartbeat = settings.heartbeat
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self._writing = False
+        self._beat: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(settings.status_hold, self._tick) if media.heartbeat else None
+        self.begun = False
+
+    async def write(self, chunk: bytes) -> None:
+        if not chunk:
+            return
+        self._writing = True
+        if self._beat is not None:
+            await self._beat
+        if not self.begun:
+            await self._begin()
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+        self._last = self._loop.time()
+        self._writing = False
+
+    async def end(self, chunk: bytes) -> None:
+        await self._fall_silent()
+        if not self.begun:
+            await self._begin()
+        await self._send({"type": "http.response.body", "body": chunk})
+
+    async def fail(self, error: Error) -> None:
+        """As a status while there is none yet, else in the stream, else by cutting the connection."""
+        await self._fall_silent()
+        if not self.begun:
+            await send_problem(self._send, error)
+        elif self._media.heartbeat is None:
+            raise ResponseAborted(error.reason)
+        else:
+            await self._send({"type": "http.response.body", "body": self._media.encode(error)})
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._beat is not None:
+            self._beat.cancel()
+
+    async def _fall_silent(self) -> None:
+        """No heartbeat from here, and the one that is on its way is out."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._beat is not None:
+            await self._beat
+
+    async def _begin(self) -> None:
+        self.begun = True
+        headers = [(b"content-type", self._media.content_type), *_STREAMED, (RUN_ID, self._run_id.encode())]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    def _tick(self) -> None:
+        """The hold is over, or the stream has perhaps been silent for long enough."""
+        now = self._loop.time()
+        due = self._last + self._heartbeat
+        if self.begun and now < due:
+            self._timer = self._loop.call_at(due, self._tick)
+            return
+        if not self._writing and self._beat is None:  # who reads slowly has enough to read
+            self._beat = self._loop.create_task(self._send_beat())
+        self._timer = self._loop.call_at(now + self._heartbeat, self._tick)
+
+    async def _send_beat(self) -> None:
+        try:
+            if not self.begun:
+                await self._begin()
+            await self._send({"type": "http.response.body", "body": self._media.heartbeat, "more_body": True})
+            self._last = self._loop.time()
+        finally:
+            self._beat = None

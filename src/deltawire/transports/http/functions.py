@@ -1,0 +1,95 @@
+"""``/v1/functions``: run a function by its name, and tell which there are."""
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.events import Finished
+from deltawire.domain.function import Function
+from deltawire.domain.run import RunRequest
+from deltawire.engine.engine import Engine, Run
+from deltawire.transports import codec
+from deltawire.transports.http.accept import negotiate
+from deltawire.transports.http.event_stream import NDJSON, SSE, TEXT, Media, send_events
+from deltawire.transports.http.replies import send_json, send_problem
+from deltawire.transports.http.request import cancelled_when_left, read_body
+from deltawire.transports.http.settings import HttpSettings
+
+_JSON = "application/json"
+_STREAMS: dict[str, Media] = {"text/event-stream": SSE, "application/x-ndjson": NDJSON, "text/plain": TEXT}
+_OFFERED = (_JSON, *_STREAMS)
+
+
+class RunFunction:
+    """``POST /v1/functions/{name}``, an ASGI app. ``Accept`` picks the reply."""
+
+    def __init__(self, engine: Engine, settings: HttpSettings) -> None:
+        self._engine = engine
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        media = negotiate(headers.get("accept"), _OFFERED)
+        stream = _STREAMS.get(media or "")
+        run = self._engine.arrive(stream.name if stream else "json")
+        try:
+            if media is None:
+                raise RunError(
+                    Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"
+                )
+            _must_be_json(headers.get("content-type"))
+            request = codec.run_request(await read_body(headers, receive, self._settings.max_body_bytes))
+        except RunError as error:
+            await send_problem(send, run.refuse(error))
+            return
+        name: str = scope["path_params"]["name"]
+        async with cancelled_when_left(run, receive):
+            if stream is None:
+                await self._reply_whole(send, run, name, request)
+            else:
+                await send_events(send, run.events(name, request), stream, run.id, self._settings)
+
+    async def _reply_whole(self, send: Send, run: Run, name: str, request: RunRequest) -> None:
+        match await run.outcome(name, request):
+            case Finished() as finished:
+                await send_json(send, codec.finished(finished), run_id=run.id)
+            case error:
+                await send_problem(send, error)
+
+
+class ListFunctions:
+    """``GET /v1/functions`` and ``GET /v1/functions/{name}``: descriptions, and JSON Schemas of input and output."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        name: str | None = scope["path_params"].get("name")
+        if name is None:
+            plans = self._engine.plans.values()
+            body = msgspec.json.encode({"functions": [described(plan.function) for plan in plans]})
+        else:
+            try:
+                body = msgspec.json.encode(described(self._engine.plan(name).function))
+            except RunError as error:
+                await send_problem(send, self._engine.arrive("json").refuse(error))
+                return
+        await send_json(send, body)
+
+
+def described(function: Function) -> dict[str, object]:
+    """What a caller needs to know to call the function."""
+    return {
+        "name": function.name,
+        "description": function.description,
+        "input": function.input_schema(),
+        "output": function.output.json_schema(),
+    }
+
+
+def _must_be_json(content_type: str | None) -> None:
+    """A body without a type is taken for JSON; a wrong type is a mistake, and how a foreign page's form would come."""
+    media = (content_type or _JSON).partition(";")[0].strip().lower()
+    if media != _JSON and not (media.startswith("application/") and media.endswith("+json")):
+        raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {_JSON}")

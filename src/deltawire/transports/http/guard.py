@@ -1,0 +1,75 @@
+"""Keeps foreign web pages from spending the user's key.
+
+A browser tells in ``Origin`` which page makes it send a POST: it must be our own or an allowed one. On loopback, where
+nobody from outside can call but a page in the user's own browser can, the ``Host`` must be a name of this machine: a
+page whose name was rebound to 127.0.0.1 gives itself away by it.
+"""
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.engine.engine import Engine
+from deltawire.transports.http.replies import send_problem
+from deltawire.transports.http.settings import HttpSettings
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Guard:
+    """ASGI middleware. ``on_loopback`` says that the server listens on loopback only."""
+
+    def __init__(self, app: ASGIApp, engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> None:
+        self._app = app
+        self._engine = engine
+        self._hosts = _LOCAL_NAMES | {host.lower() for host in settings.allowed_hosts} if on_loopback else None
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.allowed_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            try:
+                self._check_host(headers.get("host"))
+                if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+                    self._check_origin(headers.getlist("origin"), headers.get("host"))
+            except RunError as error:
+                await send_problem(send, self._engine.arrive("http").refuse(error))
+                return
+        await self._app(scope, receive, send)
+
+    def _check_host(self, host: str | None) -> None:
+        if self._hosts is None or _name_and_port("http", host or "")[0] in self._hosts:
+            return
+        raise RunError(
+            Reason.forbidden,
+            f"this server listens on loopback and is not called '{(host or '')[:100]}'; "
+            "add the name to http.allowed_hosts if that is meant to be so",
+        )
+
+    def _check_origin(self, origins: Iterable[str], host: str | None) -> None:
+        for origin in origins:
+            if origin.lower() not in self._origins and not _same(origin, host or ""):
+                raise RunError(
+                    Reason.forbidden,
+                    f"pages of the origin '{origin[:100]}' may not call; add it to http.allowed_origins if they should",
+                )
+
+
+def _same(origin: str, host: str) -> bool:
+    scheme, separator, authority = origin.partition("://")
+    if not separator or not authority:  # `null`, or nonsense
+        return False
+    # Behind a proxy that ends TLS the scheme is not ours to see: a Host without a port has its origin's default one.
+    return _name_and_port(scheme.lower(), authority) == _name_and_port(scheme.lower(), host)
+
+
+def _name_and_port(scheme: str, authority: str) -> tuple[str, int | None]:
+    try:
+        parts = urlsplit(f"//{authority}")
+        return (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(scheme)
+    except ValueError:
+        return "", None

@@ -1,0 +1,48 @@
+"""Reading a request, and noticing that its caller has left."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from starlette.datastructures import Headers
+from starlette.types import Receive
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.engine.engine import Run
+
+
+async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
+    """The whole body. Raises ``RunError``: request_too_large over ``limit`` bytes, canceled if the caller leaves."""
+    announced = headers.get("content-length")
+    if announced is not None and announced.isdecimal() and int(announced) > limit:
+        raise _too_large(limit)
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RunError(Reason.canceled, "the caller left before its request was complete")
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+@asynccontextmanager
+async def cancelled_when_left(run: Run, receive: Receive) -> AsyncGenerator[None, None]:
+    """While this is open, a caller who leaves ends the run. To be opened when the body is read."""
+    watch = asyncio.create_task(_watch(run, receive))
+    try:
+        yield
+    finally:
+        watch.cancel()
+
+
+async def _watch(run: Run, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    run.cancel()
+
+
+def _too_large(limit: int) -> RunError:
+    return RunError(Reason.request_too_large, f"the body is larger than {limit} bytes (http.max_body_bytes)")

@@ -1,0 +1,18 @@
+"""The section ``[http]`` of the settings."""
+
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
+
+
+class HttpSettings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_body_bytes: PositiveInt = 1024 * 1024
+    """The largest request body. A larger one is refused before any of it is used."""
+    status_hold: NonNegativeFloat = 10.0
+    """Seconds for which a stream waits for its first content before its headers go out with status 200."""
+    heartbeat: PositiveFloat = 15.0
+    """Seconds of silence after which a stream says that it is alive."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of foreign web pages that may call, as ``https://example.com``."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names besides localhost under which a server that listens on loopback may be called."""
