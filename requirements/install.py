@@ -1,6 +1,6 @@
 """Make ``.venv`` hold what one lock names, and this package on top: ``install.py serve`` or ``install.py dev``.
 
-In: ``requirements/<lock>.txt`` and ``pyproject.toml``. Out: a ``.venv`` and a state file that tells what it was made of.
+In: ``requirements/<lock>.txt`` and ``pyproject.toml``. Out: ``.venv`` and a state file in it: what it was made of.
 The state file is taken away before anything changes and comes back last. So a ``.venv`` without one was interrupted,
 however that came about, and is made anew; where nothing has changed, no installer is started.
 
@@ -57,21 +57,23 @@ def _set_up(lock: str, *, this_python: bool, turn: int) -> None:
     found = _state(this_python=this_python)
     packages = {name: _digest(ROOT / "requirements" / f"{name}.txt") for name in ("serve", "dev")}
     project = _digest(ROOT / "pyproject.toml")
-    # dev holds all that serve holds, with the same versions
+    # dev holds all that serve holds, in the same versions
     installed = found.get("packages") in {packages[lock], packages["dev"]}
     if installed and found.get("project") == project:
         return
 
     began = time.monotonic()
     STATE.unlink(missing_ok=True)
+    if not installed and found.get("packages") != packages["serve"]:
+        _make_venv(turn)
+        found = {"python": sys.version}
     if not installed:
-        if not found or found.get("packages") != packages["serve"]:
-            _make_venv(turn)
         _say(f"Installing what requirements/{lock}.txt names (once, about a minute) ...")
         _pip("--require-hashes", "--only-binary", ":all:", "-r", f"requirements/{lock}.txt", turn=turn)
+        found["packages"] = packages[lock]
     _say("Installing deltawire ...")
     _pip("--no-build-isolation", "--editable", ".", turn=turn)
-    _write_state(found["packages"] if installed else packages[lock], project)
+    _write_state({**found, "root": str(ROOT), "project": project})
     _say(f"Ready after {time.monotonic() - began:.0f} s.")
 
 
@@ -88,8 +90,7 @@ def _state(*, this_python: bool) -> dict[str, str]:
     return state if usable and (not this_python or version == sys.version) else {}
 
 
-def _write_state(packages: str, project: str) -> None:
-    state = {"root": str(ROOT), "python": sys.version, "packages": packages, "project": project}
+def _write_state(state: dict[str, str]) -> None:
     unfinished = STATE.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(state))
     unfinished.replace(STATE)
