@@ -1,0 +1,60 @@
+# The steps of a newcomer. All they need is make and Python 3.11 or newer with venv: they set up .venv by themselves.
+
+SHELL  := /bin/sh
+APP    ?= examples/shop.py
+ARGS   ?=
+PYTHON ?=
+SHORT  ?=
+
+bin := .venv/bin
+
+# The first Python that is new enough; one named by PYTHON= is the only one asked.
+define setup
+@for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.14 python3.13 python3.12 python3.11 python); do \
+	if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+		exec "$$python" requirements/install.py $(1) $(if $(PYTHON),--this-python); \
+	fi; \
+done; \
+echo "deltawire needs Python 3.11 or newer$(if $(PYTHON),$(strip , and $(PYTHON) is not),: none was found). Name one: make PYTHON=/path/to/python3" >&2; exit 1
+endef
+
+.PHONY: help serve test check bench lock clean setup-serve setup-dev
+.DEFAULT_GOAL := help
+
+help: ## What there is to say.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+serve: setup-serve ## Serve examples/shop.py with the local model. APP=file.py serves another; ARGS=... are flags of `deltawire serve`.
+	@exec $(bin)/deltawire serve $(APP) $(ARGS)
+
+test: setup-dev ## Run the tests. ARGS=... are pytest's.
+	@$(bin)/python -m pytest $(ARGS)
+
+check: setup-dev ## Lint, formatting, types, and which room imports which.
+	@$(bin)/ruff check
+	@$(bin)/ruff format --check
+	@$(bin)/basedpyright --pythonpath $(bin)/python
+	@$(bin)/lint-imports
+
+bench: setup-dev ## Measure the server's CPU per token. SHORT=1 takes seconds; ARGS=... are the benchmark's.
+	@SHORT=$(SHORT) $(bin)/python -m bench $(ARGS)
+
+# Universal locks: every platform's wheels with their hashes, no address. Pins stay as they are where they still fit.
+compile = $(bin)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --only-binary :all: \
+	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
+local := src/deltawire/providers/local/requirements.txt
+
+lock: setup-dev ## Make the locks again from pyproject.toml. ARGS=--upgrade takes newer versions.
+	@$(compile) --group build --group local --group dev --output-file requirements/dev.txt
+	@$(compile) --group build --group local --constraint requirements/dev.txt --output-file requirements/serve.txt
+	@$(subst pyproject.toml,,$(compile)) --group local --no-deps --constraint requirements/dev.txt --output-file $(local)
+
+clean: ## Remove .venv and every cache.
+	@rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup-serve:
+	$(call setup,serve)
+
+setup-dev:
+	$(call setup,dev)
