@@ -1,0 +1,138 @@
+"""The callers: many streams at once, their tokens counted in raw bytes, their text checked when all is over."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import httptools
+
+from bench.tokens import MARK, count_exact
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What callers ask of a server, and how the answer's text is found in the body that it sends."""
+
+    path: str
+    body: bytes
+    text_of: Callable[[bytes], str]
+    accept: str = "text/event-stream"
+
+    def request(self, port: int) -> bytes:
+        lines = [
+            f"POST {self.path} HTTP/1.1",
+            f"host: 127.0.0.1:{port}",
+            f"accept: {self.accept}",
+            "content-type: application/json",
+            f"content-length: {len(self.body)}",
+            "connection: close",
+        ]
+        return "\r\n".join([*lines, "", ""]).encode() + self.body
+
+
+class Load:
+    """A number of callers of one server, each with a connection and a stream of its own."""
+
+    def __init__(self, port: int, call: Call) -> None:
+        self._port = port
+        self._call = call
+        self._callers: list[_Caller] = []
+
+    async def open(self, streams: int, *, over: float) -> None:
+        """Open so many streams, spread over that many seconds."""
+        loop = asyncio.get_running_loop()
+        request = self._call.request(self._port)
+        begun = time.monotonic()
+        for number in range(streams):
+            await asyncio.sleep(begun + over * number / streams - time.monotonic())
+            _, caller = await loop.create_connection(lambda: _Caller(request), "127.0.0.1", self._port)
+            self._callers.append(caller)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens have come so far, over all streams."""
+        return sum(caller.tokens for caller in self._callers)
+
+    async def begun(self) -> None:
+        """Return when every stream has got a token, or has ended without one."""
+        for caller in self._callers:
+            await caller.begun.wait()
+
+    @property
+    def waiting(self) -> int:
+        """How many streams have not got a token yet."""
+        return sum(caller.tokens == 0 for caller in self._callers)
+
+    async def closed(self) -> None:
+        for caller in self._callers:
+            await caller.closed.wait()
+
+    def leave(self) -> None:
+        for caller in self._callers:
+            caller.leave()
+
+    def fault(self, sent: list[int]) -> str | None:
+        """What is wrong with the answers, when the upstream sent that many tokens to each stream."""
+        counts: list[int] = []
+        for caller in self._callers:
+            status, body = _answer(caller.reads)
+            if status != 200:
+                return f"a reply with status {status}: {body[:200]!r}"
+            count = count_exact(self._call.text_of(body))
+            if count is None:
+                return "a stream whose text is not what the upstream sent"
+            counts.append(count)
+        return None if sorted(counts) == sent else f"{sum(sent) - sum(counts)} tokens lost"
+
+
+class _Caller(asyncio.Protocol):
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self._transport: asyncio.Transport
+        self.tokens = 0
+        self.reads: list[bytes] = []
+        self.begun = asyncio.Event()
+        self.closed = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self.tokens += data.count(MARK)
+        self.reads.append(data)
+        if self.tokens:
+            self.begun.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (the name is the base class's)
+        self.begun.set()
+        self.closed.set()
+
+    def leave(self) -> None:
+        self._transport.abort()
+
+
+class _Answer:
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.whole = False
+
+    def on_body(self, body: bytes) -> None:
+        self.pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        self.whole = True
+
+
+def _answer(reads: list[bytes]) -> tuple[int, bytes]:
+    """Status and body of one reply; status 0 when it is not a whole HTTP reply."""
+    answer = _Answer()
+    parser = httptools.HttpResponseParser(answer)
+    try:
+        for data in reads:
+            parser.feed_data(data)
+    except httptools.HttpParserError:
+        return 0, b"".join(reads)
+    return (parser.get_status_code() if answer.whole else 0), b"".join(answer.pieces)

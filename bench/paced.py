@@ -1,0 +1,88 @@
+"""One measurement: many streams at a steady pace through one server, and what a token cost it meanwhile."""
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass
+
+from bench.cpu import tree_seconds, waited_seconds
+from bench.load import Load
+from bench.process import ServerProcess
+from bench.upstream import PacedUpstream
+
+_FIRST_TOKENS_WITHIN = 15.0
+_END_WITHIN = 15.0
+_SETTLE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """So many streams of so many tokens a second, measured for so many seconds."""
+
+    streams: int
+    rate: int
+    window: float
+
+    def __str__(self) -> str:
+        return f"{self.streams} streams of {self.rate} tokens a second"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What one measurement found. ``fault``: the server lost or altered something, so its cost means nothing."""
+
+    micros: float = 0.0
+    """CPU of the server per token that reached a caller, in microseconds."""
+    pace_kept: float = 0.0
+    """Tokens that came, as a share of those that were due."""
+    far_core: float = 0.0
+    """How much of their core upstream and callers used, or waited for while others had it: 0 to 1."""
+    disturbance: float = 0.0
+    """How long the server waited for its core while others had it, 0 to 1."""
+    fault: str | None = None
+
+    @property
+    def saturated(self) -> bool:
+        return self.pace_kept < 0.98
+
+    @property
+    def void(self) -> bool:
+        """The callers or the upstream may have been the limit: the measurement says nothing of the server."""
+        return self.far_core > 0.9
+
+
+async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> Figure:
+    """One run through the server; ends by itself, whatever the server does."""
+    load = Load(process.port, process.server.call)
+    try:
+        async with asyncio.timeout(_FIRST_TOKENS_WITHIN):
+            await load.open(pace.streams, over=0.5)
+            await load.begun()
+        await asyncio.sleep(_SETTLE)
+        figure = await _window(load, process.pid, pace)
+        sent = upstream.finish()
+        async with asyncio.timeout(_END_WITHIN):
+            await load.closed()
+    except OSError as error:
+        why = str(error) or "it gave no whole answers in time"
+        return Figure(fault=f"{why} ({load.waiting} of {pace.streams} streams without a token); {process.last_words()}")
+    finally:
+        upstream.finish()
+        load.leave()
+    fault = load.fault(sent)
+    return figure if fault is None else Figure(fault=fault)
+
+
+async def _window(load: Load, pid: int, pace: Pace) -> Figure:
+    us = os.getpid()
+    far, waited = time.process_time() + waited_seconds(us), waited_seconds(pid)
+    begun, tokens, used = time.monotonic(), load.tokens, tree_seconds(pid)
+    await asyncio.sleep(pace.window)
+    lasted, tokens, used = time.monotonic() - begun, load.tokens - tokens, tree_seconds(pid) - used
+    far, waited = time.process_time() + waited_seconds(us) - far, waited_seconds(pid) - waited
+    return Figure(
+        micros=used / max(tokens, 1) * 1e6,
+        pace_kept=tokens / (pace.streams * pace.rate * lasted),
+        far_core=far / lasted,
+        disturbance=waited / lasted,
+    )

@@ -1,0 +1,71 @@
+"""A server as a process of its own, on its core, for as long as the benchmark needs it."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from bench.cpu import on_core
+from bench.servers import Server
+
+_START_WITHIN = 30.0
+_STOP_WITHIN = 5.0
+
+
+class ServerError(Exception):
+    """The server did not come up, or died; the message ends with what it said last."""
+
+
+class ServerProcess:
+    """Starts on construction; `ready` waits until it takes connections, `stop` ends it."""
+
+    def __init__(self, server: Server, folder: Path, upstream: int, core: int) -> None:
+        self.server = server
+        self.port = _free_port()
+        folder.mkdir()
+        self._said = folder / "output.log"
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH", "LANG") if name in os.environ}
+        with on_core(core), self._said.open("wb") as output:
+            # A session of its own: Ctrl-C reaches us alone, and we end it in order.
+            self._process = subprocess.Popen(
+                server.command(folder, self.port, upstream),
+                env={**kept, **server.environment(upstream)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def ready(self) -> None:
+        deadline = time.monotonic() + _START_WITHIN
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise ServerError(f"it ended with {self._process.returncode}: {self.last_words()}")
+            with socket.socket() as attempt:
+                if attempt.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            await asyncio.sleep(0.05)
+        raise ServerError(f"it took no connection within {_START_WITHIN:.0f} s: {self.last_words()}")
+
+    def last_words(self) -> str:
+        return self._said.read_text(errors="replace")[-600:].strip()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_WITHIN)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
