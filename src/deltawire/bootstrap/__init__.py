@@ -1,0 +1,1 @@
+"""Puts the rooms together. Only here is every class known."""

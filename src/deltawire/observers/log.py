@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
@@ -48,7 +49,8 @@ class Formatter(logging.Formatter):
         run: dict[str, object] | None = getattr(record, "run", None)
         about: dict[str, object] = run if run is not None else {"message": record.getMessage()}
         trace = self.formatException(record.exc_info) if record.exc_info else None
-        time, level = self.formatTime(record), record.levelname.lower()
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        level = record.levelname.lower()
         if self._as_json:
             line = {"time": time, "level": level, "logger": record.name, **about}
             return msgspec.json.encode(line | ({"trace": trace} if trace else {})).decode()

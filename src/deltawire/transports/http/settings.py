@@ -1,6 +1,16 @@
 """The section ``[http]`` of the settings."""
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
+
+
+def _split(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
+"""A list; in an environment variable its members stand between commas."""
 
 
 class HttpSettings(BaseModel):
@@ -12,7 +22,7 @@ class HttpSettings(BaseModel):
     """Seconds for which a stream waits for its first content before its headers go out with status 200."""
     heartbeat: PositiveFloat = 15.0
     """Seconds of silence after which a stream says that it is alive."""
-    allowed_origins: tuple[str, ...] = ()
+    allowed_origins: Names = ()
     """Origins of foreign web pages that may call, as ``https://example.com``."""
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_hosts: Names = ()
     """Names besides localhost under which a server that listens on loopback may be called."""

@@ -1,0 +1,6 @@
+"""``python -m deltawire``."""
+
+from deltawire.cli.main import main
+
+if __name__ == "__main__":
+    main()

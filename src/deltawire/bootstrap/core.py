@@ -1,0 +1,103 @@
+"""The engine with everything that it needs: the functions, their settings, and the providers that they name.
+
+Imports no web framework: a server, a Lambda or a command line stands on it.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from deltawire.domain.errors import DeclarationError
+from deltawire.domain.function import Function, FunctionSettings
+from deltawire.domain.ports import Observer, Provider
+from deltawire.engine.engine import Engine
+from deltawire.engine.plan import Model, Plan
+from deltawire.providers import registry
+from deltawire.secrets import read_secret
+from deltawire.settings import DEFAULT_MODEL, Settings
+
+logger = logging.getLogger("deltawire")
+
+_THREADS = 64
+"""For functions that are a plain ``def`` and may block."""
+
+
+class Core:
+    """The engine, and what must be closed when it is not needed any more."""
+
+    def __init__(self, engine: Engine, providers: Sequence[Provider], pool: ThreadPoolExecutor) -> None:
+        self.engine = engine
+        self._providers = providers
+        self._pool = pool
+
+    async def close(self) -> None:
+        for provider in self._providers:
+            await provider.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def build_core(
+    functions: Mapping[str, Function],
+    settings: Settings,
+    observers: Sequence[Observer],
+    *,
+    model: str | None = None,
+    providers: Mapping[str, Provider] | None = None,
+) -> Core:
+    """``model`` goes before what everybody else says: it is the command line's. ``providers`` are ready-made ones, by
+    name, for tests. Raises ``DeclarationError`` for whatever cannot work, before the first call."""
+    known = {name.lower(): function for name, function in functions.items()}
+    for name in settings.functions:
+        if name.lower() not in known:
+            raise DeclarationError(f"the settings name a function '{name}'; known: {', '.join(sorted(functions))}")
+    opened = _Providers(settings, dict(providers or {}))
+    plans: dict[str, Plan] = {}
+    for name, declared in functions.items():
+        function = declared.with_settings(_in_force(declared, settings))
+        named = model or function.settings.model or settings.model or DEFAULT_MODEL
+        plans[name] = Plan(function, opened.model(named, name))
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="deltawire")
+    return Core(Engine(plans, observers, pool), opened.all(), pool)
+
+
+def _in_force(function: Function, settings: Settings) -> FunctionSettings:
+    """The function's settings under the precedence: file and environment, then the decorator, then what is general."""
+    general = FunctionSettings(timeouts=settings.timeouts)
+    declared = general.overridden_by(function.settings)
+    for name, said in settings.functions.items():  # variables have no case, so neither have names here
+        if name.lower() == function.name.lower():
+            declared = declared.overridden_by(said)
+    return declared
+
+
+class _Providers:
+    """Opens each provider that is named, once."""
+
+    def __init__(self, settings: Settings, ready: dict[str, Provider]) -> None:
+        self._settings = settings
+        self._open: dict[str, Provider] = ready
+
+    def all(self) -> list[Provider]:
+        return list(self._open.values())
+
+    def model(self, name: str, function: str) -> Model:
+        provider, separator, model = name.partition(":")
+        if not separator or not provider or not model:
+            raise DeclarationError(f"the model '{name}' of function '{function}' is written provider:model")
+        if provider not in self._open:
+            self._open[provider] = self._opened(provider, model, function)
+        return Model(name, model, self._open[provider])
+
+    def _opened(self, name: str, model: str, function: str) -> Provider:
+        if name == "local":
+            return registry.local(self._settings.local, model, logger.info)
+        entry = self._settings.provider(name)
+        if entry is None:
+            known = ", ".join(self._settings.provider_names())
+            raise DeclarationError(
+                f"function '{function}' uses provider '{name}', which the settings do not have; known: {known}"
+            )
+        key = None
+        if entry.api_key:
+            key = read_secret(entry.api_key, f"the api_key of provider '{name}', which function '{function}' uses,")
+        return registry.openai(name, entry, key)

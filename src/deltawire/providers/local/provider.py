@@ -1,0 +1,43 @@
+"""The local model as a provider: its own process, spoken to as any OpenAI-compatible server."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from deltawire.domain.events import Piece
+from deltawire.domain.ports import Attempt, Completion
+from deltawire.providers.local.process import Endpoint, LocalModel
+from deltawire.providers.local.settings import LocalSettings
+from deltawire.providers.openai.provider import OpenAI
+from deltawire.providers.openai.settings import OpenAISettings
+
+MODELS = ("smollm2",)
+
+
+class Local:
+    """Implements ``domain.ports.Provider``. Starts the model with the first attempt, and again after it died."""
+
+    def __init__(self, settings: LocalSettings, model: str, progress: Callable[[str], None]) -> None:
+        self._model = LocalModel(settings, progress, model)
+        self._client: OpenAI | None = None
+        self._endpoint: Endpoint | None = None
+
+    async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
+        client = await self._connected(await self._model.ready())
+        async with aclosing(client.stream(attempt)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+        await self._model.close()
+
+    async def _connected(self, endpoint: Endpoint) -> OpenAI:
+        """The client of this process of the model. One that died took its connections with it."""
+        if self._client is None or endpoint != self._endpoint:
+            stale, self._endpoint = self._client, endpoint
+            self._client = OpenAI("local", OpenAISettings(base_url=endpoint.base_url), endpoint.api_key)
+            if stale is not None:
+                await stale.close()
+            return self._client
+        return self._client
