@@ -4,114 +4,100 @@ In: what one network read brought. Out: the data of the events that it completed
 cut by a read is never decoded in halves, and only CR, LF and CRLF end a line.
 """
 
-from deltawire.domain.errors import Reason, RunError
-
 _BOM = b"\xef\xbb\xbf"
 
 
 class SseReader:
-    """Reads one stream. Names, ids and retry hints of events are dropped: the wires that we read say it all in the
-    data."""
+    """Reads one stream. Names, ids and retry hints are dropped: the wires that we read say it all in the data.
 
-    __slots__ = ("_buffer", "_data", "_started", "_swallow_lf", "max_event_bytes")
+    ``overflowed`` turns true, and no event comes any more, once a single event has grown over ``max_event_bytes``.
+    """
+
+    __slots__ = ("_begun", "_data", "_fresh", "_held", "_swallow_lf", "max_event_bytes", "overflowed")
 
     def __init__(self, max_event_bytes: int) -> None:
         self.max_event_bytes = max_event_bytes
-        self._buffer = b""  # the line that is not complete yet
+        self.overflowed = False
+        self._fresh = True  # nothing was read yet but perhaps a part of a byte order mark
+        self._swallow_lf = False  # the last read ended in a CR: an LF may belong to it
+        self._begun: list[bytes] = []  # the parts of the line that is not complete yet
         self._data: list[bytes] = []  # the data lines of the event that is not complete yet
-        self._started = False
-        self._swallow_lf = False  # the last line ended in a CR at the very end of a read: an LF may belong to it
+        self._held = 0  # bytes in the two
 
     def feed(self, received: bytes) -> list[bytes]:
-        """The data of each event that is complete now, in order; empty data is left out, being a keep-alive.
-
-        Raises ``RunError`` (upstream_invalid) when one event grows over ``max_event_bytes``.
-        """
+        """The data of each event that is complete now, in order; empty data is left out, being a keep-alive."""
         if (
-            not self._buffer
-            and not self._data
-            and self._started
-            and received.startswith(b"data: ")
+            received.startswith(b"data: ")
             and received.endswith(b"\n\n")
+            and not self._held
+            and not self._fresh
+            and not self._swallow_lf
+            and len(received) <= self.max_event_bytes
             and b"\r" not in received
         ):
-            events = _whole_events(received)
-            if events is not None:
-                return events
+            events = received[6:-2].split(b"\n\ndata: ")
+            if not any(b"\n" in event or not event for event in events):
+                return [] if self.overflowed else events
         return self._lines(received)
 
     def end(self) -> list[bytes]:
-        """The stream is over. The standard drops an event that no blank line ended; servers forget that line, so we do
-        not.
-
-        Whether that last data is whole is for its reader to say.
-        """
-        events = self._lines(b"\n\n")
-        self._buffer = b""
-        return events
+        """The stream is over. The standard drops an event that no blank line ended; some servers forget that line, so
+        here it comes out. Whether that last data is whole is for its reader to say."""
+        return self._lines(b"\n\n")
 
     def _lines(self, received: bytes) -> list[bytes]:
-        if self._swallow_lf and received:
-            self._swallow_lf = False
-            if received.startswith(b"\n"):
-                received = received[1:]
-        if not self._started:
-            received = self._buffer + received
-            self._buffer = b""
+        if self._fresh:
+            received = b"".join(self._begun) + received
+            self._begun.clear()
+            self._held = 0
             if len(received) < len(_BOM) and _BOM.startswith(received):
-                self._buffer = received
+                self._hold(received)
                 return []
             received = received.removeprefix(_BOM)
-            self._started = True
+            self._fresh = False
+        elif self._swallow_lf and received:
+            received = received.removeprefix(b"\n")
+            self._swallow_lf = False
         if b"\r" in received:
             self._swallow_lf = received.endswith(b"\r")
             received = received.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        first, newline, rest = received.partition(b"\n")
-        if not newline:
-            self._keep(first)
-            return []
-        lines = rest.split(b"\n")
-        lines.insert(0, self._buffer + first)
-        self._buffer = b""
-        self._keep(lines.pop())
-        return self._events(lines)
+        *lines, begun = received.split(b"\n")
+        if lines and self._begun:
+            lines[0] = b"".join(self._begun) + lines[0]
+            self._held -= sum(map(len, self._begun))
+            self._begun.clear()
+        events = self._events(lines)
+        if begun:
+            self._hold(begun)
+        return events
+
+    def _hold(self, begun: bytes) -> None:
+        self._begun.append(begun)
+        self._held += len(begun)
+        if self._held > self.max_event_bytes:
+            self._overflow()
 
     def _events(self, lines: list[bytes]) -> list[bytes]:
         events: list[bytes] = []
         data = self._data
         for line in lines:
-            if not line:
-                if data:
-                    event = b"\n".join(data)
-                    data.clear()
-                    if event:
-                        events.append(event)
-            elif line.startswith(b"data:"):
+            if line.startswith(b"data:"):
                 data.append(line[6:] if line[5:6] == b" " else line[5:])
+                self._held += len(data[-1])
+                if self._held > self.max_event_bytes:
+                    self._overflow()
             elif line == b"data":
                 data.append(b"")
-        if data and sum(map(len, data)) > self.max_event_bytes:
-            raise self._too_large()
+            elif not line and data:
+                event = b"\n".join(data)
+                data.clear()
+                self._held = 0
+                if event and not self.overflowed:
+                    events.append(event)
         return events
 
-    def _keep(self, begun: bytes) -> None:
-        if begun:
-            self._buffer += begun
-            if len(self._buffer) > self.max_event_bytes:
-                raise self._too_large()
-
-    def _too_large(self) -> RunError:
-        self._buffer = b""
+    def _overflow(self) -> None:
+        self.overflowed = True
+        self._begun.clear()
         self._data.clear()
-        return RunError(
-            Reason.upstream_invalid, f"the provider sent an event of more than {self.max_event_bytes} bytes"
-        )
-
-
-def _whole_events(received: bytes) -> list[bytes] | None:
-    """The usual read: whole events of one data line each. ``None`` if it is not that after all."""
-    events = received[6:-2].split(b"\n\ndata: ")
-    for event in events:
-        if b"\n" in event or not event:
-            return None
-    return events
+        self._held = 0

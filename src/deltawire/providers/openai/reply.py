@@ -40,13 +40,14 @@ class Reply:
 
     def read(self, received: bytes) -> list[Piece]:
         """The pieces that one network read brings. No bytes are the end of the stream."""
-        try:
-            for data in self._reader.feed(received) if received else self._reader.end():
-                if self.done:
-                    break
-                self._take(data, last=not received)
-        except RunError as error:
-            self._fail(error)
+        for data in self._reader.feed(received) if received else self._reader.end():
+            if self.done:
+                break
+            self._take(data, last=not received)
+        if self._reader.overflowed and not self.done:
+            limit = self._reader.max_event_bytes
+            message = f"the provider '{self._foreign.provider}' sent an event of more than {limit} bytes"
+            self._fail(RunError(Reason.upstream_invalid, message))
         if not received:
             self._end()
         return self._merger.take(last=self.done)
