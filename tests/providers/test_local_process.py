@@ -219,6 +219,6 @@ def test_an_environment_without_an_installer_is_an_error_that_names_the_way_out(
     monkeypatch.setitem(sys.modules, "pip", None)  # as if it were not installed
     monkeypatch.setenv("PATH", "")
     said: list[str] = []
-    with pytest.raises(install.InstallError, match="has no pip and there is no uv: run .* -m ensurepip"):
+    with pytest.raises(install.InstallError, match=r"has no pip and there is no uv: run .* -m ensurepip"):
         install.install(said.append)
     assert said == []
