@@ -171,25 +171,22 @@ class _Child:
     @classmethod
     async def started(cls, configuration: Configuration, environment: dict[str, str]) -> "_Child":
         """Start a process and wait until it answers. A failure or a cancellation leaves none behind."""
+        spawning = asyncio.create_task(_spawn(environment))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", str(_SERVER)),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                env=environment,
-                start_new_session=True,  # an interrupt typed at the terminal is ours alone
-            )
-        except OSError as error:
-            raise _StartError(f"{sys.executable}: {error.strerror}") from error
-        child = cls(process)
+            await asyncio.wait({spawning})
+        except asyncio.CancelledError:
+            await asyncio.wait(
+                {spawning}
+            )  # uvloop loses a process whose spawning is cancelled: end it once it is there
+            if spawning.exception() is None:
+                await cls(spawning.result()).kill()
+            raise
+        child = cls(spawning.result())
         try:
             port = await child._configure(configuration)
             await _answers(port)
         except BaseException:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await child.end()
+            await child.kill()
             raise
         child.endpoint = Endpoint(f"http://127.0.0.1:{port}/v1", configuration["api_key"])
         return child
@@ -211,6 +208,11 @@ class _Child:
             await self.logged()
             raise _StartError(str(told["error"]), self.last_lines())
         return int(told["port"])
+
+    async def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.end()
 
     async def end(self) -> None:
         """Close its stdin, which ends it; kill it if that does not."""
@@ -241,6 +243,20 @@ class _Child:
             rest = rest[-4096:]  # a line without end does not grow
         if rest:
             self._log.append(rest)
+
+
+async def _spawn(environment: dict[str, str]) -> Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", str(_SERVER)),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environment,
+            start_new_session=True,  # an interrupt typed at the terminal is ours alone
+        )
+    except OSError as error:
+        raise _StartError(f"{sys.executable}: {error.strerror}") from error
 
 
 async def _answers(port: int) -> None:
