@@ -117,9 +117,9 @@ class LocalModel:
         settings = self._settings
         model, server = settings.model_path or packages.weights(), packages.server_folder()
         if model is None or server is None:
-            raise self._unreachable(f"is not installed; {_INSTALL}")
+            raise self._missing(f"is not installed; {_INSTALL}")
         if not model.is_file():
-            raise self._unreachable("has no weights: the model_path of its settings is not a file")
+            raise self._missing("has no weights: the model_path of its settings is not a file")
         return Configuration(
             model_path=str(model.absolute()),
             alias=self._name,
@@ -144,6 +144,10 @@ class LocalModel:
             return self._unreachable(f"did not start within {self._settings.start_timeout:g} s (start_timeout)")
         self._progress(f"the local model {self._name} did not start: {error}{error.last_lines}")
         return self._unreachable(f"did not start: {error}; {_way_out(str(error))}")
+
+    def _missing(self, what: str) -> RunError:
+        """A second try would find nothing else."""
+        return RunError(Reason.upstream_unreachable, f"the local model {self._name!r} {what}")
 
     def _unreachable(self, what: str, retry_after: float | None = None) -> RunError:
         message = f"the local model {self._name!r} {what}"
