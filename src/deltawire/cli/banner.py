@@ -20,6 +20,8 @@ logger = logging.getLogger("deltawire")
 Served = Mapping[str, tuple[Function, str]]
 """Each function with the ``provider:model`` that it runs on."""
 
+_UNCUT = 1000
+"""Columns where nobody looks: lines are as long as they are."""
 _DEEP = 6
 """Levels after which a sample ends, whatever is required there: a type may hold itself."""
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -31,11 +33,21 @@ def announce(served: Served, settings: Settings, *, brief: bool = False) -> None
     if settings.log.as_json:
         logger.info("listening", extra={"fields": {"message": "listening", "address": address, "functions": [*served]}})
         return
-    # Where nobody looks, lines are as long as they are: a log is searched, not seen.
-    console = Console(file=sys.stderr, width=None if sys.stderr.isatty() else 200, highlight=False, soft_wrap=True)
+    if sys.stderr.isatty():
+        _say(Console(file=sys.stderr, highlight=False), served, settings, brief=brief)
+        return
+    console = Console(width=_UNCUT, highlight=False, color_system=None)
+    with console.capture() as said:
+        _say(console, served, settings, brief=brief)
+    for line in said.get().splitlines():
+        print(line.rstrip(), file=sys.stderr)
+
+
+def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -> None:
+    address = address_of(settings)
     if brief:
-        names = ", ".join(served)
-        console.print(Text.assemble(("deltawire ", "bold"), f"serves {names} at ", (address, "cyan")))
+        said = Text.assemble(("deltawire ", "bold"), f"serves {', '.join(served)} at ", (address, "cyan"))
+        console.print(said, soft_wrap=True)
         return
     console.print()
     console.print(Text.assemble("  ", ("deltawire", "bold"), (f" {version()}", "dim")))
@@ -44,9 +56,10 @@ def announce(served: Served, settings: Settings, *, brief: bool = False) -> None
     console.print()
     console.print(Text.assemble("  ", ("http", "bold"), "  ", (address, "cyan")))
     if settings.host in _ANY:
-        console.print(Text("        from everywhere: nobody but you decides who may call", style="dim"))
+        console.print(Text("        open to every network of this machine, and asking nobody for a key", style="dim"))
     console.print()
-    console.print(Text(f"  Try it:\n\n{call(next(iter(served.values()))[0], address)}\n"))
+    # Never wrapped by us: what is copied must be what is pasted.
+    console.print(Text(f"  Try it:\n\n{call(next(iter(served.values()))[0], address)}\n"), soft_wrap=True)
 
 
 def address_of(settings: Settings) -> str:
@@ -56,8 +69,7 @@ def address_of(settings: Settings) -> str:
 
 def call(function: Function, address: str) -> str:
     """A curl command for the function, ready to be pasted: it streams."""
-    sample: object = "Say hello" if function.text_input else sample_input(function.input_schema())
-    body = json.dumps({"input": sample}, ensure_ascii=False)
+    body = json.dumps({"input": sample_input(function.input_schema())}, ensure_ascii=False)
     return (
         f"  curl -N {address}/v1/functions/{function.name} \\\n"
         f"    -H 'accept: text/event-stream' -H 'content-type: application/json' \\\n"
@@ -97,10 +109,10 @@ def _sample(schema: dict[str, Any], definitions: dict[str, dict[str, Any]], dept
 
 
 def _functions(served: Served) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2), collapse_padding=True, pad_edge=True)
+    table = Table(box=None, show_header=False, padding=(0, 0, 0, 2), expand=True)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(style="green", no_wrap=True)
-    table.add_column(style="dim", no_wrap=True, overflow="ellipsis")
+    table.add_column(style="dim", no_wrap=True, overflow="ellipsis", ratio=1)  # gives way to the other two
     for name, (function, model) in served.items():
         table.add_row(name, Text(model), Text(function.description.partition("\n")[0]))
     return table

@@ -45,7 +45,14 @@ def named_app(arguments: Sequence[str]) -> str | None:
 
 def parse(function: Function, arguments: Sequence[str]) -> Asked:
     """Raises ``DeclarationError`` for arguments that do not fit; prints the help, and exits, where it is asked for."""
-    parsed = vars(_parser(function).parse_args(list(arguments)))
+    flags, bare = _split(list(arguments))
+    parser = _parser(function)
+    # Intermixed: else the positional, which may be left out, is only looked for before the first flag.
+    parsed = vars(parser.parse_intermixed_args(flags))
+    if bare:
+        if function.text_input is None or len(bare) > 1 or parsed["text"] is not None:
+            parser.error(f"unrecognized arguments: {' '.join(bare)}")
+        parsed["text"] = bare[0]
     given = {
         name: parsed[_PARAMETER + name]
         for name in function.inputs.model_fields
@@ -57,6 +64,14 @@ def parse(function: Function, arguments: Sequence[str]) -> Asked:
     if asked.text is not None and function.text_input in given:
         raise DeclarationError(f"{function.text_input} is given twice: with its flag and without")
     return asked
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """At ``--``: what follows it is no flag, whatever it looks like."""
+    if "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
 
 
 def input_of(function: Function, given: Mapping[str, object]) -> bytes:
@@ -194,6 +209,11 @@ def _add_flag(group: "argparse._ArgumentGroup", name: str, function: Function) -
         group.add_argument(*spellings, dest=kept, action="append", metavar="ITEM", help=f"{about}; may be repeated")
     else:
         group.add_argument(*spellings, dest=kept, metavar="VALUE", help=about)
+
+
+def _written(default: object) -> str:
+    """As it would be typed."""
+    return default if isinstance(default, str) and default else msgspec.json.encode(default).decode()
 
 
 class _Formatter(argparse.HelpFormatter):

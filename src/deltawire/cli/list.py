@@ -34,31 +34,37 @@ def list_functions(
     from rich.console import Console
 
     if sys.stdout.isatty():
-        Console(highlight=False).print(table(served))
+        Console(highlight=False).print(_table(served, described_below=True))
         return
     console = Console(width=_UNCUT, highlight=False, color_system=None)
     with console.capture() as drawn:
-        console.print(table(served))
+        console.print(_table(served, described_below=False))
     for line in drawn.get().splitlines():
         print(line.rstrip())
 
 
-def table(served: "Served") -> "Table":
+def _table(served: "Served", *, described_below: bool) -> "Table":
+    """``described_below`` puts a function's description under its name, to fit a terminal; else each has one line."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from deltawire.cli.signature import signature
 
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    drawn.add_column("function", overflow="fold")
-    drawn.add_column("output", overflow="fold", style="cyan")
-    drawn.add_column("model", overflow="fold", style="green")
-    drawn.add_column("description", overflow="fold", style="dim")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table.add_column("function", overflow="fold")
+    table.add_column("output", overflow="fold", style="cyan")
+    table.add_column("model", overflow="fold", style="green")
+    if not described_below:
+        table.add_column("description")
     for name, (function, model) in served.items():
+        described = function.description.partition("\n")[0]
         called = Text.assemble((name, "bold"), signature(function))
-        drawn.add_row(called, function.output.name, model, Text(function.description.partition("\n")[0]))
-    return drawn
+        if described_below:
+            table.add_row(called.append(f"\n{described}", style="dim"), function.output.name, model, end_section=True)
+        else:
+            table.add_row(called, function.output.name, model, Text(described))
+    return table
 
 
 def _print_json(served: "Served") -> None:

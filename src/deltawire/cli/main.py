@@ -3,7 +3,9 @@
 What is heavy is imported inside the commands, so that asking for help costs nothing.
 """
 
+import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from typing import Annotated, NoReturn
@@ -15,6 +17,12 @@ from deltawire.cli import list as list_command
 from deltawire.cli import local, run, serve
 from deltawire.cli.terminal import complain
 from deltawire.cli.version import version as version_here
+
+_INTERRUPTED = 128 + 2
+_PIPE_CLOSED = 128 + 13
+"""What a shell shows for a program that SIGINT, or SIGPIPE, ended."""
+_PATIENCE = 0.5
+"""Seconds that blocking functions get to end when everything else has."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command()(serve.serve)
@@ -45,15 +53,34 @@ def reporting(command: Callable[[], int | None]) -> NoReturn:
     from deltawire.domain.errors import DeclarationError
 
     try:
-        sys.exit(command())
+        code = command() or 0
     except TyperException as error:
         complain(error.format_message())
-        sys.exit(error.exit_code)
+        code = error.exit_code
     except DeclarationError as error:
         _explain(error)
-        sys.exit(2)
+        code = 2
     except (KeyboardInterrupt, typer.Abort):
-        sys.exit(130)
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        code = _PIPE_CLOSED
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit without waiting for a function that blocks in its thread: nobody asks for its answer any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads: the interpreter must not find that out a second time
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = code or _PIPE_CLOSED
+    blocked = [thread for thread in threading.enumerate() if thread.name.startswith("deltawire")]
+    for thread in blocked:
+        thread.join(_PATIENCE / len(blocked))
+    if any(thread.is_alive() for thread in blocked):
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _explain(error: Exception) -> None:

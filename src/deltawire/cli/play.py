@@ -2,15 +2,17 @@
 
 import asyncio
 import logging
-import os
 import sys
+import traceback
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
+from pathlib import Path
 from time import monotonic
 
 import msgspec
 from typing_extensions import override
 
+import deltawire
 from deltawire.bootstrap.core import Core
 from deltawire.cli.terminal import Asides, complain, visible
 from deltawire.domain.errors import Reason
@@ -21,22 +23,16 @@ from deltawire.observers.log import LogSettings
 from deltawire.transports import codec
 
 _INVALID = frozenset({Reason.invalid_input, Reason.invalid_json})
-_PIPE_CLOSED = 128 + 13
-"""What the shell shows for a program that SIGPIPE ended."""
 
 
-def play(core: Core, function: Function, request: RunRequest, *, as_events: bool) -> int:
-    """Run to the end; returns the exit code. Ctrl-C cancels the run and raises ``KeyboardInterrupt``."""
-    stage = _EventLines() if as_events else _Stage(typed=not function.output.is_text)
+def play(core: Core, function: Function, request: RunRequest, log: "Log", *, as_events: bool) -> int:
+    """Run to the end; returns the exit code. Ctrl-C, and a reader that leaves, cancel the run: ``KeyboardInterrupt``
+    and ``BrokenPipeError`` are raised when the connection to the provider is closed."""
+    stage = _EventLines(log) if as_events else _Stage(log, typed=not function.output.is_text)
     try:
         return asyncio.run(_play(core, function.name, request, stage))
-    except BrokenPipeError:
-        # Nobody reads any more. The interpreter flushes stdout once more when it ends, and must not fail there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _PIPE_CLOSED
     except KeyboardInterrupt:
-        with suppress(BrokenPipeError):
-            stage.interrupted()
+        stage.interrupted()
         raise
 
 
@@ -61,7 +57,8 @@ class _Stage:
     """Where the answer is shown. Text goes out as it comes; a typed function's text is not its answer, which comes
     validated, with the end."""
 
-    def __init__(self, *, typed: bool = False) -> None:
+    def __init__(self, log: "Log", *, typed: bool = False) -> None:
+        self._log = log
         self._typed = typed
         self._out = _Output()
         self._asides = Asides(sys.stderr)
@@ -88,7 +85,7 @@ class _Stage:
                 self._asides.line(self._summary(event))
             case Error():
                 self.interrupted()
-                complain(f"{event.reason}: {event.message}")
+                self._complain(event)
             case _:
                 pass
 
@@ -96,6 +93,10 @@ class _Stage:
         """What follows begins on a line of its own."""
         self._end_reasoning()
         self._out.end_line()
+
+    def _complain(self, error: Error) -> None:
+        """A server keeps the cause of an ``internal`` error to its log; here the log's reader is the caller."""
+        complain(f"{error.reason}: {self._log.failure or error.message}")
 
     def _end_reasoning(self) -> None:
         if self._reasoning:
@@ -119,7 +120,7 @@ class _EventLines(_Stage):
     def show(self, event: Event) -> None:
         self._out.write(codec.ndjson(event))
         if isinstance(event, Error):
-            complain(f"{event.reason}: {event.message}")
+            self._complain(event)
 
 
 class _Output:
@@ -145,22 +146,42 @@ class _Output:
             self.write(b"\n")
 
 
-def log_to_asides(settings: LogSettings) -> None:
-    """The local model's progress, and what is worse than information, as asides on stderr."""
-    handler = _AsideHandler()
-    root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(logging.WARNING)
-    logging.getLogger("deltawire").setLevel(settings.level.upper())
+class Log(logging.Handler):
+    """The local model's progress, and warnings, as asides on stderr. A failure of the function's own code is kept for
+    the error's line; its traceback is shown where ``log.level`` is debug."""
 
-
-class _AsideHandler(logging.Handler):
-    def __init__(self) -> None:
+    def __init__(self, settings: LogSettings) -> None:
         super().__init__()
         self._asides = Asides(sys.stderr)
+        self._traces = settings.level == "debug"
+        self.failure: str | None = None
+
+    @classmethod
+    def installed(cls, settings: LogSettings) -> "Log":
+        log = cls(settings)
+        root = logging.getLogger()
+        root.handlers = [log]
+        root.setLevel(logging.WARNING)
+        logging.getLogger("deltawire").setLevel(settings.level.upper())
+        return log
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        self._asides.line(record.getMessage())
-        if record.exc_info:
-            self._asides.write(logging.Formatter().formatException(record.exc_info) + "\n")
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            self._asides.line(record.getMessage())
+            return
+        self.failure = _failure(error)
+        if self._traces:
+            self._asides.write("".join(traceback.format_exception(error)))
+
+
+def _failure(error: BaseException) -> str:
+    """The exception and the line that raised it, in the user's own code where it came from there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith((_OURS, sys.prefix, sys.base_prefix))]
+    [*_, last] = own or frames
+    return f"{last.filename}:{last.lineno}: {type(error).__name__}: {error}"
+
+
+_OURS = str(Path(deltawire.__file__).parent)

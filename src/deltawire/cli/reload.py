@@ -1,14 +1,11 @@
 """``deltawire serve --reload``: the server in a child process, started anew when a file of the app changes.
 
-The parent holds the listening socket: a call that comes between two children waits for the next one. A child gets the
-flags as a line of JSON on its stdin and lives as long as that stays open, so that it ends with its parent, however the
-parent ends.
+The parent holds the listening socket: a call that comes between two children waits for the next one. The child is
+``reloaded.py``.
 """
 
 import json
-import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,13 +18,15 @@ from pathlib import Path
 from watchfiles import Change, DefaultFilter, watch
 
 from deltawire.cli.app import app_of
-from deltawire.cli.serve import Flags, listen, serve_until_stopped
+from deltawire.cli.serve import Flags, listen
 from deltawire.cli.terminal import complain
 from deltawire.domain.errors import DeclarationError
 from deltawire.settings import Settings, config_file
 
 _PATIENCE = 30.0
 """Seconds that a child gets to end after Ctrl-C: a little more than it gives to calls that are under way."""
+_CANNOT_WORK = 2
+"""The exit code after one line that says what is wrong with the app or its settings."""
 _DEBOUNCE = 100
 """Milliseconds for which changes are collected: an editor, or a checkout, writes many files at once."""
 _LOOK_EVERY = 500
@@ -107,9 +106,14 @@ class _Served:
         self._told = False
 
     def look_after(self) -> None:
-        """A child that ended has said why."""
-        if self._child.poll() is not None and not self._told:
-            self._wait()
+        """A child that ended with 2 has said why; any other way to end is worth a word."""
+        code = self._child.poll()
+        if code is None or self._told:
+            return
+        if code != _CANNOT_WORK:
+            how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+            complain(f"the server ended ({how})")
+        self._wait()
 
     def _wait(self) -> None:
         self._told = True
@@ -146,7 +150,7 @@ class _Served:
     def _started(self, *, again: bool) -> "subprocess.Popen[bytes]":
         descriptor = self._bound.fileno()
         child = subprocess.Popen(
-            [sys.executable, "-m", "deltawire.cli.reload"],
+            [sys.executable, "-P", "-m", "deltawire.cli.reloaded"],
             stdin=subprocess.PIPE,
             pass_fds=[descriptor],
             start_new_session=True,  # Ctrl-C is ours alone: we end the child in order
@@ -191,24 +195,3 @@ def _stop_on_signals(served: _Served) -> threading.Event:
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, on_signal)
     return stop
-
-
-def main() -> None:
-    """The child."""
-    told = json.loads(sys.stdin.buffer.readline() or os._exit(0))
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    flags = Flags(**told["flags"])
-    with socket.socket(fileno=told["descriptor"]) as bound:
-        serve_until_stopped(flags, bound, banner=not told["again"])
-
-
-def _end_with_parent() -> None:
-    while os.read(0, 1024):
-        pass
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    from deltawire.cli.main import reporting
-
-    reporting(main)

@@ -24,19 +24,19 @@ def run(
     from deltawire.bootstrap.load import load_functions
     from deltawire.cli import flags
     from deltawire.cli.app import app_of
-    from deltawire.cli.play import log_to_asides, play
+    from deltawire.cli.play import Log, play
     from deltawire.settings import Settings
 
     before = [f"--json={json}"] if json is not None else []
     arguments = [*before, *context.args]
     settings = Settings.load(app=flags.named_app(arguments) or app)
-    log_to_asides(settings.log)
+    log = Log.installed(settings.log)
     functions = load_functions(app_of(settings, f"run {name} --app shop.py"))
     function = _known(name, functions)
     asked = flags.parse(function, arguments)
     request = _request(function, asked)
     core = build_core(functions, settings, [], model=asked.model or model, only=name)
-    raise typer.Exit(play(core, function, request, as_events=events or asked.events))
+    raise typer.Exit(play(core, function, request, log, as_events=events or asked.events))
 
 
 def _known(name: str, functions: "dict[str, Function]") -> "Function":
