@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field
 
 from deltawire import DeclarationError, Message, Prompt, Reason, RunError, Timeouts, function
 from deltawire.domain.function import Function, FunctionSettings
@@ -165,29 +165,6 @@ def test_a_declaration_that_cannot_work_fails_with_file_line_and_the_way_out(cod
         exec(compile(_SHOP + code, "shop.py", "exec"), {"__name__": "shop"})
     assert str(caught.value).startswith(f"shop.py:{line}: function 'f'")
     assert why in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("output", "why"),
-    [
-        (Unreadable, "output=Unreadable has no JSON Schema (Unable to generate"),
-        (Callable, "output=Callable has no JSON Schema"),
-        (dict[str, Unreadable], "output=dict has no JSON Schema"),
-        (Annotated[str, Field(pattern="(")], "has no JSON Schema (error: unclosed group)"),
-        (Annotated[Item | Box[int], Field(discriminator="kind")], "has no JSON Schema"),
-        ("list[", "has no JSON Schema"),
-        (5, "output=output has no JSON Schema"),
-    ],
-)
-def test_an_output_that_no_schema_expresses_fails_with_file_line_and_the_way_out(output: Any, why: str) -> None:
-    def asked(text: str) -> str:
-        return text
-
-    with pytest.raises(DeclarationError) as caught:
-        function(output=output)(asked)
-    assert str(caught.value).startswith(f"{__file__}:{asked.__code__.co_firstlineno}: function 'asked'")
-    assert why in str(caught.value)
-    assert str(caught.value).endswith("use a pydantic model, an enum, a list or dict of such, or str")
 
 
 @pytest.mark.parametrize(
@@ -357,38 +334,6 @@ def test_parameters_may_be_named_like_the_methods_of_a_model() -> None:
     assert _bind(named, "j")["json"] == "j"
     properties: Any = named.input_schema()["properties"]
     assert list(properties) == [*inspect.signature(named.code).parameters]
-
-
-# Output
-
-
-@pytest.mark.parametrize(
-    ("output", "answer", "value"),
-    [
-        (Item, b'{"name":"a","price":"2.50","more":1}', {"name": "a", "price": "2.50"}),
-        (list[Item], b'{"value":[{"name":"a"}]}', [{"name": "a", "price": "1.5"}]),
-        (Colour, b'{"value":"red"}', "red"),
-        (int, b'{"value":5}', 5),
-        (dict[str, int], b'{"a":1}', {"a": 1}),
-        (Literal["x"], b'{"value":"x"}', "x"),
-        (Box[int], b'{"inside":1}', {"inside": 1}),
-    ],
-)
-def test_an_answer_is_read_as_the_output_type_without_its_wrapper(output: Any, answer: bytes, value: object) -> None:
-    declared = function(output=output)(_two)
-    assert declared.output.schema is not None
-    assert declared.output.schema.schema["type"] == "object"
-    assert json.loads(bytes(declared.output.validate(answer))) == value
-    assert declared.output.json_schema() == TypeAdapter(output).json_schema(mode="serialization")
-
-
-@pytest.mark.parametrize(
-    ("output", "name"), [(Item, "Item"), (Box[int], "Box_int"), (list[Item], "list"), (int | str, "output")]
-)
-def test_a_schema_has_a_name_that_wires_take(output: Any, name: str) -> None:
-    schema = function(output=output)(_two).output.schema
-    assert schema is not None
-    assert schema.name == name
 
 
 # Settings

@@ -196,7 +196,10 @@ def _add_flag(group: "argparse._ArgumentGroup", name: str, function: Function) -
     about = type_name(field.annotation)
     if field.description:
         about = f"{about}: {field.description}"
-    about += " (required)" if field.is_required() else f" (default: {field.get_default(call_default_factory=True)!r})"
+    if field.is_required():
+        about += " (required)"
+    elif own.get("default") is not None:
+        about += f" (default: {_written(own['default'])})"
     about = about.replace("%", "%%")  # argparse formats it
     spellings = list(dict.fromkeys([f"--{name.replace('_', '-')}", f"--{name}"]))
     kept = _PARAMETER + name

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict
 
+from deltawire.domain.errors import Reason
 from deltawire.domain.run import RunRecord
 
 logger = logging.getLogger("deltawire.run")
@@ -31,11 +32,7 @@ class RunLog:
     """Implements ``domain.ports.Observer``."""
 
     def ended(self, record: RunRecord) -> None:
-        """A failure of ours is an error, a caller's mistake or a provider's failure a warning, the rest information."""
-        level = logging.INFO
-        if record.failed:
-            level = logging.ERROR if record.outcome == "internal" else logging.WARNING
-        logger.log(level, "run", extra={"fields": fields(record)})
+        logger.log(_level(record), "run", extra={"fields": fields(record)})
 
 
 class Formatter(logging.Formatter):
@@ -77,6 +74,13 @@ def fields(record: RunRecord) -> dict[str, object]:
         "message": record.message,
     }
     return {name: value for name, value in told.items() if value is not None}
+
+
+def _level(record: RunRecord) -> int:
+    """A failure of ours is an error; a provider's, or a caller's mistake, a warning. That a caller left is neither."""
+    if not record.failed or record.outcome is Reason.canceled:
+        return logging.INFO
+    return logging.ERROR if record.outcome is Reason.internal else logging.WARNING
 
 
 def _rounded(seconds: float | None) -> float | None:

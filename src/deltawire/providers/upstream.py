@@ -6,6 +6,7 @@ whether work can have started.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -150,10 +151,6 @@ def _why(error: BaseException) -> str:
         return "its TLS certificate or handshake is not acceptable"
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
         return "its base_url is no http(s) URL"
-    if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
-    match error:
-        case aiohttp.ClientConnectorError(os_error=OSError(strerror=str() as words)) if words:
-            return foreign_errors.quote(words.partition(" (")[0].partition("[")[0].lower(), ())
-        case _:
-            return "connection lost"
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
+        return os.strerror(error.os_error.errno).lower()
+    return "connection lost"
