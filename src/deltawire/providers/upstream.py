@@ -84,7 +84,7 @@ class Upstream:
             raise RunError(Reason.upstream_unreachable, message, retry_safe=True) from error
         except aiohttp.ClientResponseError as error:
             raise RunError(
-                Reason.upstream_invalid, f"the provider '{self.provider}' does not speak HTTP/1.1: {_why(error)}"
+                Reason.upstream_invalid, f"the provider '{self.provider}' does not speak HTTP/1.1"
             ) from error
         except (aiohttp.ClientError, ConnectionError) as error:
             message = (
@@ -151,6 +151,10 @@ def _why(error: BaseException) -> str:
         return "its TLS certificate or handshake is not acceptable"
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
         return "its base_url is no http(s) URL"
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
-        return os.strerror(error.os_error.errno).lower()
-    return "connection lost"
+    match error:
+        case aiohttp.ClientConnectorError(os_error=OSError(errno=int() as number)) if number > 0:
+            return os.strerror(number).lower()  # the error's own words are the event loop's, with addresses
+        case aiohttp.ClientConnectorError():
+            return "no connection"
+        case _:
+            return "connection lost"
