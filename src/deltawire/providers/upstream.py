@@ -64,8 +64,10 @@ class Upstream:
             self._let_go(response)
 
     async def close(self) -> None:
-        for drain in self._drains:
+        drains = tuple(self._drains)
+        for drain in drains:
             drain.cancel()
+        await asyncio.gather(*drains, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
 
@@ -121,6 +123,7 @@ class Upstream:
         drain = asyncio.create_task(_drain(response))
         self._drains.add(drain)
         drain.add_done_callback(self._drains.discard)
+        drain.add_done_callback(lambda _: response.close())  # also where it was cancelled before it began
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
@@ -130,8 +133,6 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
                 pass
     except (TimeoutError, aiohttp.ClientError, ConnectionError):
         pass
-    finally:
-        response.close()
 
 
 async def _connecting(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
