@@ -1,6 +1,6 @@
 """A caller of providers: asks once, and keeps what it heard in order."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -85,8 +85,13 @@ async def provider_at(base_url: str, **settings: object) -> AsyncGenerator[OpenA
         await provider.close()
 
 
-async def ask(provider: Provider, *, output: OutputSchema | None = None) -> Heard:
-    """One attempt to its end."""
+async def ask(
+    provider: Provider,
+    *,
+    output: OutputSchema | None = None,
+    after_first: Callable[[], Awaitable[None]] | None = None,
+) -> Heard:
+    """One attempt to its end. ``after_first`` is awaited while the attempt stands at its first piece."""
     heard = Heard()
     try:
         async with aclosing(provider.stream(attempt(heard.signs, output=output))) as pieces:
@@ -98,6 +103,9 @@ async def ask(provider: Provider, *, output: OutputSchema | None = None) -> Hear
                     assert piece.text, "no piece is empty"
                     assert len(piece.text.encode()) <= 64 * 1024
                     heard.pieces.append(piece)
+                    if after_first is not None:
+                        await after_first()
+                        after_first = None
     except RunError as error:
         heard.error = error
     return heard

@@ -126,6 +126,12 @@ class Upstream:
         drain.add_done_callback(lambda _: response.close())  # also where it was cancelled before it began
 
 
+def come_before_the_cut(response: aiohttp.ClientResponse) -> bytes:
+    """The bytes that arrived before the connection failed, for a reader who was told of the failure. Comes empty the
+    second time. aiohttp raises a failure before it hands out what it has, and has no public way to ask for it."""
+    return response.content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
+
+
 async def _drain(response: aiohttp.ClientResponse) -> None:
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
