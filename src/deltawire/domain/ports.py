@@ -19,7 +19,7 @@ class Completion(Struct, frozen=True, kw_only=True):
     finish_reason: FinishReason
     usage: Usage | None = None
     refusal: str | None = None
-    """The model's words of refusal, where a typed answer was asked for and they are no piece of it."""
+    """The model's words of refusal, in one bounded line. For a text they are its pieces as well."""
 
 
 class Pulse(Protocol):

@@ -83,11 +83,10 @@ class SseReader:
         for line in lines:
             if line.startswith(b"data:"):
                 data.append(line[6:] if line[5:6] == b" " else line[5:])
-                self._held += len(data[-1])
-                if self._held > self.max_event_bytes:
-                    self._overflow()
+                self._count(line)
             elif line == b"data":
                 data.append(b"")
+                self._count(line)
             elif not line and data:
                 event = b"\n".join(data)
                 data.clear()
@@ -95,6 +94,11 @@ class SseReader:
                 if event and not self.overflowed:
                     events.append(event)
         return events
+
+    def _count(self, line: bytes) -> None:
+        self._held += len(line) + 1  # all of it: lines of empty data take memory, too
+        if self._held > self.max_event_bytes:
+            self._overflow()
 
     def _overflow(self) -> None:
         self.overflowed = True

@@ -65,8 +65,10 @@ class Upstream:
             self._let_go(response)
 
     async def close(self) -> None:
-        for drain in self._drains:
+        drains = tuple(self._drains)
+        for drain in drains:
             drain.cancel()
+        await asyncio.gather(*drains, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
 
@@ -122,6 +124,13 @@ class Upstream:
         drain = asyncio.create_task(_drain(response))
         self._drains.add(drain)
         drain.add_done_callback(self._drains.discard)
+        drain.add_done_callback(lambda _: response.close())  # also where it was cancelled before it began
+
+
+def come_before_the_cut(response: aiohttp.ClientResponse) -> bytes:
+    """The bytes that arrived before the connection failed, for a reader who was told of the failure. Comes empty the
+    second time. aiohttp raises a failure before it hands out what it has, and has no public way to ask for it."""
+    return response.content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
@@ -131,8 +140,6 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
                 pass
     except (TimeoutError, aiohttp.ClientError, ConnectionError):
         pass
-    finally:
-        response.close()
 
 
 async def _connecting(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:

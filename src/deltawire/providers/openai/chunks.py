@@ -22,7 +22,7 @@ class Words(Struct, gc=False):
 
 
 class Choice(Struct):
-    index: int = 0
+    index: int | None = 0
     delta: Words | None = None
     message: Words | None = None
     finish_reason: str | None = None
@@ -41,14 +41,15 @@ class Chunk(Struct):
     def choice(self) -> Choice | None:
         """The one answer that we asked for. Others, which a server sends unasked, are not ours to merge in."""
         for choice in self.choices or ():
-            if choice.index == 0:
+            if not choice.index:
                 return choice
         return None
 
     def counted(self) -> Usage | None:
         if self.usage is None:
             return None
-        return Usage(self.usage.prompt_tokens or 0, self.usage.completion_tokens or 0)
+        read, written = self.usage.prompt_tokens, self.usage.completion_tokens
+        return None if read is None and written is None else Usage(read or 0, written or 0)
 
 
 _decoder = msgspec.json.Decoder(Chunk)

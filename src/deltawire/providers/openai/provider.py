@@ -12,7 +12,7 @@ from deltawire.providers.openai.reply import Foreign, Reply
 from deltawire.providers.openai.request import request_body
 from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.providers.openai.strict_schema import StrictSchema, strict
-from deltawire.providers.upstream import Upstream
+from deltawire.providers.upstream import Upstream, come_before_the_cut
 
 _TAIL_SECONDS = 1.0
 
@@ -40,8 +40,14 @@ class OpenAI:
                 for piece in pieces:
                     yield piece
             read, received = response.content.readany, attempt.pulse.received
+            tail = _Tail(response)
             while not reply.done:
-                chunk = await (read() if reply.finish_reason is None else _tail(response))
+                try:
+                    chunk = await (read() if reply.finish_reason is None else tail.read())
+                except (aiohttp.ClientError, ConnectionError):
+                    chunk = come_before_the_cut(response)
+                    if not chunk:
+                        raise
                 received()
                 for piece in reply.read(chunk):
                     yield piece
@@ -83,11 +89,24 @@ class OpenAI:
         return bytes(body)
 
 
-async def _tail(response: aiohttp.ClientResponse) -> bytes:
+class _Tail:
     """What comes after the finish reason: the usage and an end marker, if a server sends them. The answer is complete,
     so a server that says no more, or hangs up, has done no harm."""
-    try:
-        async with asyncio.timeout(_TAIL_SECONDS):
-            return await response.content.readany()
-    except (TimeoutError, aiohttp.ClientError, ConnectionError):
-        return b""
+
+    __slots__ = ("_response", "_until")
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self._until: float | None = None
+
+    async def read(self) -> bytes:
+        """No bytes are the end of it. All reads together take ``_TAIL_SECONDS`` at most, whatever the server sends."""
+        if self._until is None:
+            self._until = asyncio.get_running_loop().time() + _TAIL_SECONDS
+        try:
+            async with asyncio.timeout_at(self._until):
+                return await self._response.content.readany()
+        except TimeoutError:
+            return b""
+        except (aiohttp.ClientError, ConnectionError):
+            return come_before_the_cut(self._response)

@@ -1,5 +1,7 @@
 """One reply of a chat completions server: bytes in, pieces out, and in the end its completion or its failure."""
 
+import logging
+
 from msgspec import Struct
 
 from deltawire.domain.errors import Reason, RunError
@@ -9,6 +11,8 @@ from deltawire.providers import foreign_errors
 from deltawire.providers.openai import chunks
 from deltawire.providers.openai.pieces import Merger
 from deltawire.providers.sse_reader import SseReader
+
+logger = logging.getLogger("deltawire.providers")
 
 
 class Foreign(Struct, frozen=True):
@@ -25,7 +29,18 @@ class Reply:
     holds what is to be raised. ``typed`` tells that a JSON answer was asked for, of which a refusal is no part.
     """
 
-    __slots__ = ("_foreign", "_merger", "_reader", "_refusal", "_typed", "_usage", "done", "failure", "finish_reason")
+    __slots__ = (
+        "_foreign",
+        "_merger",
+        "_reader",
+        "_refusal",
+        "_typed",
+        "_usage",
+        "_warned",
+        "done",
+        "failure",
+        "finish_reason",
+    )
 
     def __init__(self, foreign: Foreign, max_event_bytes: int, *, typed: bool) -> None:
         self._foreign = foreign
@@ -34,6 +49,7 @@ class Reply:
         self._merger = Merger()
         self._refusal: list[str] = []
         self._usage: Usage | None = None
+        self._warned = False
         self.finish_reason: FinishReason | None = None
         self.failure: RunError | None = None
         self.done = False
@@ -54,9 +70,16 @@ class Reply:
 
     def read_whole(self, body: bytes) -> list[Piece]:
         """The pieces of a reply that a server sent in one JSON document, though a stream was asked for."""
-        self._take(body, last=True)
-        if not self.done and self.finish_reason is None:
-            self.finish_reason = FinishReason.unknown
+        try:
+            chunk = chunks.decode(body)
+        except (ValueError, RecursionError):
+            chunk = chunks.Chunk()
+        choice = chunk.choice()
+        if chunk.error is None and (choice is None or choice.message is None):
+            message = f"the provider '{self._foreign.provider}' answered with JSON that is no chat completion"
+            self._fail(RunError(Reason.upstream_invalid, message))
+        else:
+            self._hear(chunk)
         self.done = True
         return self._merger.take(last=True)
 
@@ -65,7 +88,7 @@ class Reply:
         reason = self.finish_reason or FinishReason.unknown
         if self._refusal and reason is FinishReason.stop:
             reason = FinishReason.refusal
-        refusal = foreign_errors.quote("".join(self._refusal), self._foreign.secrets) if self._typed else ""
+        refusal = foreign_errors.quote("".join(self._refusal), self._foreign.secrets)
         return Completion(finish_reason=reason, usage=self._usage, refusal=refusal or None)
 
     def _take(self, data: bytes, *, last: bool) -> None:
@@ -75,22 +98,34 @@ class Reply:
         try:
             chunk = chunks.decode(data)
         except (ValueError, RecursionError):
+            if data.strip() == b"[DONE]":
+                self.done = True
+                return
             if last:  # a stream that was cut in the middle of an event, not a server that talks nonsense
                 return
             message = f"the provider '{self._foreign.provider}' sent an event that is no chat completion chunk"
             self._fail(RunError(Reason.upstream_invalid, message))
             return
+        self._hear(chunk)
+
+    def _hear(self, chunk: chunks.Chunk) -> None:
         if chunk.error is not None:
             code, words = foreign_errors.code_and_words(chunk.error)
             self._fail(foreign_errors.from_stream(self._foreign.provider, code, words, self._foreign.secrets))
             return
         if chunk.usage is not None:
-            self._usage = chunk.counted()  # servers that repeat it send running totals: the last one counts
+            self._usage = chunk.counted() or self._usage  # servers that repeat it send running totals: the last counts
         choice = chunk.choice()
         if choice is not None:
-            self._hear(choice)
+            self._choose(choice)
+        elif chunk.choices and not self._warned:
+            self._warned = True
+            logger.warning(
+                "the provider '%s' sends more choices than the one that was asked for; the others are ignored",
+                self._foreign.provider,
+            )
 
-    def _hear(self, choice: chunks.Choice) -> None:
+    def _choose(self, choice: chunks.Choice) -> None:
         words = choice.delta or choice.message
         if words is not None:
             if reasoning := words.reasoning or words.reasoning_content:  # one of two names, or both with the same text
@@ -101,7 +136,7 @@ class Reply:
                 self._refusal.append(words.refusal)
                 if not self._typed:
                     self._merger.add(Text, words.refusal)
-        if choice.finish_reason is not None:
+        if choice.finish_reason:  # some servers write an empty one until there is one
             self.finish_reason = chunks.FINISH_REASONS.get(choice.finish_reason, FinishReason.unknown)
 
     def _end(self) -> None:
