@@ -57,15 +57,14 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, environment: Mapping[str, str]) -> Generator[Server]:
-    """The functions of ``app.py`` on a port of their own; ends with the ``with``."""
+def serving(folder: Path, environment: Mapping[str, str], app: Path = APP) -> Generator[Server]:
+    """The functions of ``app`` on a port of their own; ends with the ``with``."""
     port = _free_port()
     log = folder / f"server-{port}.log"
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(_UNSET)}
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "deltawire", "serve", str(APP), "--port", str(port), "--grpc-port", "off"],
-            env={**clean, "PYTHONPATH": str(_SOURCE), "DELTAWIRE_LOG__FORMAT": "json", **environment},
+            [sys.executable, "-m", "deltawire", "serve", str(app), "--port", str(port), "--grpc-port", "off"],
+            env={**clean_environment(), "DELTAWIRE_LOG__FORMAT": "json", **environment},
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -83,6 +82,12 @@ def serving(folder: Path, environment: Mapping[str, str]) -> Generator[Server]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def clean_environment() -> dict[str, str]:
+    """This process's environment without what would configure a server, and with this source."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(_UNSET)}
+    return {**clean, "PYTHONPATH": str(_SOURCE)}
 
 
 def _free_port() -> int:
