@@ -69,7 +69,9 @@ def test_every_command_of_the_readme_is_known_here() -> None:
     assert all(typed.startswith((*known, *served)) for typed in commands())
 
 
-def test_the_first_call_streams_a_real_models_answer(shop: Server, program: Callable[[str], str], tmp_path: Path) -> None:
+def test_the_first_call_streams_a_real_models_answer(
+    shop: Server, program: Callable[[str], str], tmp_path: Path
+) -> None:
     reply = run(typed_curl(command("curl -N"), shop, program("curl")), tmp_path)
     names = re.findall(r"^event: (\w+)$", reply, re.MULTILINE)
     assert names[0] == "started"
