@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 def run(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="The function. `deltawire run NAME --help` shows its own flags.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The function. `deltawire run NAME --help` shows its own flags.")
+    ],
     app: Annotated[str | None, typer.Option(help="The file with the functions, or its module's name.")] = None,
     model: Annotated[str | None, typer.Option(help="provider:model, instead of the one that is set.")] = None,
     json: Annotated[str | None, typer.Option(help="The whole input as JSON; - reads it from stdin.")] = None,

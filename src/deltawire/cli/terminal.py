@@ -53,4 +53,5 @@ def shows_colour(stream: TextIO) -> bool:
         return False
     from rich.console import Console
 
-    return Console(file=stream).color_system is not None
+    console = Console(file=stream)
+    return console.color_system is not None and not console.no_color
