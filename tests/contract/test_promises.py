@@ -65,7 +65,9 @@ async def test_pieces_that_would_break_a_naive_frame_arrive_exactly(matrix: Matr
 @st.composite
 def streams(draw: st.DrawFn) -> tuple[str, list[Step]]:
     """A text, and a stream that says it: chunks cut between any two UTF-16 units, events cut between any two bytes."""
-    characters = st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from('🙂é\n\r\x00\x85\u2028\ufeff"\\ :'))
+    characters = st.one_of(
+        st.characters(exclude_categories=["Cs"]), st.sampled_from('🙂é\n\r\x00\x85\u2028\ufeff"\\ :')
+    )
     said = draw(st.text(characters, min_size=1, max_size=40))
     framing = draw(st.sampled_from(list(FRAMINGS.values())))
     units = said.encode("utf-16-le")
@@ -170,4 +172,3 @@ async def test_the_providers_key_reaches_no_reply_and_no_log(matrix: Matrix, tra
 async def test_the_providers_markup_reaches_no_reply(matrix: Matrix, transport: str) -> None:
     reply = await say(matrix, transport, html_reply(502, "secret internals"))
     assert "secret internals" not in reply.written()
-
