@@ -1,5 +1,7 @@
 """The functions of the page's examples, served to the tests."""
 
+import asyncio
+from pathlib import Path
 from typing import NoReturn
 
 from pydantic import BaseModel, field_validator
@@ -52,6 +54,18 @@ def deaf(message: str) -> str:
 def unconnected(message: str) -> str:
     """Waits for its connection as long as the usual limit allows."""
     return message
+
+
+@function(retries=0)
+def blocking(file: str) -> str:
+    """Blocks its thread until somebody has written to the named pipe."""
+    return Path(file).read_text()
+
+
+@function(retries=0)
+async def waiting(file: str) -> str:
+    """Waits for the same, without blocking."""
+    return await asyncio.to_thread(Path(file).read_text)
 
 
 @function

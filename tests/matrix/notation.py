@@ -47,6 +47,7 @@ class Script:
     """The steps for each request that the provider gets."""
     stops: list[Stop] = field(default_factory=list[Stop])
     finish: str | None = None
+    done: bool = False
     _said: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     @classmethod
@@ -60,6 +61,15 @@ class Script:
         """The text that reaches the caller; a refusal is part of it where a typed answer was not asked for. ``long``
         is there to be too long, and never does."""
         return "".join(words for verb, words in self._said if verb != "refusal" or not typed)
+
+    @property
+    def finish_reason(self) -> str | None:
+        """What its end means in our words: a reason that is not ours, and an end marker alone, are unknown."""
+        if self.finish is None:
+            return "unknown" if self.done else None
+        if self.finish == "stop" and any(verb == "refusal" for verb, _ in self._said):
+            return "refusal"
+        return self.finish if self.finish in ("stop", "length", "content_filter") else "unknown"
 
     def _add(self, step: str) -> None:
         verb, _, rest = step.partition(" ")
@@ -75,6 +85,7 @@ class Script:
                     self._said.append((verb, json.loads(rest)))
                 if verb in ("finish", "completion"):
                     self.finish = rest if verb == "finish" else "stop"
+                self.done = self.done or verb == "done"
                 self.attempts[-1].append(_step(verb, rest))
 
 
