@@ -1,5 +1,6 @@
 """A caller of providers: asks once, and keeps what it heard in order."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ async def ask(
     """One attempt to its end. ``after_first`` is awaited while the attempt stands at its first piece."""
     heard = Heard()
     try:
-        async with aclosing(provider.stream(attempt(heard.signs, output=output))) as pieces:
+        async with asyncio.timeout(10), aclosing(provider.stream(attempt(heard.signs, output=output))) as pieces:
             async for piece in pieces:
                 assert heard.completion is None, "a completion is the last thing"
                 if isinstance(piece, Completion):

@@ -6,6 +6,7 @@ our credentials blotted out; never its HTML.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from time import time
@@ -16,6 +17,7 @@ import msgspec
 from deltawire.domain.errors import Reason, RunError
 
 _LONGEST_QUOTE = 300
+_LONGEST_WAIT = 366 * 86400.0  # what asks for more has another unit, or jokes
 _BUSY = frozenset({429, 503, 529})
 
 
@@ -57,7 +59,7 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time) -> 
             seconds = float(value) * scale
         except ValueError:
             seconds = _seconds_until(value, now)
-        if math.isfinite(seconds) and seconds >= 0:
+        if 0 <= seconds <= _LONGEST_WAIT:  # false for NaN
             return seconds
     return None
 
@@ -72,7 +74,9 @@ def quote(words: str, secrets: Sequence[str]) -> str:
 
 def _seconds_until(date: str, now: Callable[[], float]) -> float:
     try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now())
+        moment = parsedate_to_datetime(date)
+        moment = moment.replace(tzinfo=moment.tzinfo or UTC)  # "-0000" comes out without one
+        return max(0.0, moment.timestamp() - now())
     except (ValueError, OverflowError):
         return math.nan
 

@@ -109,9 +109,14 @@ class Upstream:
         return self._session
 
     async def _refused(self, response: aiohttp.ClientResponse) -> RunError:
+        """A status says enough: its body is read as far as it comes soon and whole."""
         body = b""
-        while len(body) < _LONGEST_ERROR_BODY and (received := await response.content.readany()):
-            body += received
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while len(body) < _LONGEST_ERROR_BODY and (received := await response.content.readany()):
+                    body += received
+        except (TimeoutError, aiohttp.ClientError, ConnectionError):
+            pass
         return foreign_errors.from_status(self.provider, response.status, response.headers, body, self.secrets)
 
     def _let_go(self, response: aiohttp.ClientResponse) -> None:
