@@ -1,6 +1,7 @@
 """The functions of a small shop: what `make serve` serves."""
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
@@ -20,13 +21,22 @@ def summarize(text: str) -> Prompt:
 
 
 class Items(BaseModel):
-    items: list[str] = Field(max_length=8)
+    # Bounds keep a small model from running on: it must stop where the schema does.
+    items: list[Annotated[str, Field(max_length=40)]] = Field(max_length=8)
+
+
+SHOWN = [  # two examples say more to a small model than many words
+    Message(role="user", content="I ordered a big tent and three kites"),
+    Message(role="assistant", content='{"items": ["big tent", "kites"]}'),
+    Message(role="user", content="She returned the shoes and a coat"),
+    Message(role="assistant", content='{"items": ["shoes", "coat"]}'),
+]
 
 
 @function(output=Items, temperature=0, max_tokens=200)
 def extract_items(passage: str) -> Prompt:
     """Extract the names of the products that a passage mentions."""
-    return Prompt(system="List product names only.", user=passage)
+    return Prompt(system="List the products.", messages=SHOWN, user=passage)
 
 
 class Sentiment(StrEnum):

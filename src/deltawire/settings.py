@@ -6,15 +6,23 @@ Each room owns its section; here they are put together, and here the environment
 
 import os
 import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
-from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 from typing_extensions import override
 
 from deltawire.domain.errors import DeclarationError
-from deltawire.domain.function import FunctionSettings, describe
+from deltawire.domain.function import FunctionSettings
 from deltawire.domain.limits import Timeouts
 from deltawire.observers.log import LogSettings
 from deltawire.providers.local.settings import LocalSettings
@@ -22,17 +30,18 @@ from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.transports.http.settings import HttpSettings
 
 DEFAULT_MODEL = "local:smollm2"
-_DEFAULT_PORT = 8000
 _FILE = "deltawire.toml"
+_PREFIX = "DELTAWIRE_"
+_TOLD = 5
+"""How many mistakes are named at once."""
 
 
 def _port(value: object) -> object:
     match value:
         case "off":
             return 0
-        case str() if value.startswith("tcp://"):
-            # Kubernetes sets DELTAWIRE_PORT=tcp://… beside every Service that is called deltawire. It is not meant.
-            return _DEFAULT_PORT
+        case str() if not value.strip().isdecimal():
+            raise ValueError("a port is a number up to 65535, or off")
         case _:
             return value
 
@@ -45,18 +54,18 @@ class Settings(BaseSettings):
     """The settings in force. ``load`` makes them; nothing changes them."""
 
     model_config = SettingsConfigDict(
-        env_prefix="DELTAWIRE_",
+        env_prefix=_PREFIX,
         env_nested_delimiter="__",
+        env_ignore_empty=True,  # what a manifest leaves empty is not said
         enable_decoding=False,  # a list in a variable is written with commas, not as JSON
         extra="forbid",
         frozen=True,
-        toml_file=_FILE,
     )
 
     app: str | None = None
     """The file, or the module, with the functions."""
     host: str = "127.0.0.1"
-    port: Port = _DEFAULT_PORT
+    port: Port = 8000
     grpc_port: Port = 50051
     model: str | None = None
     """``provider:model`` for functions that name none."""
@@ -71,15 +80,18 @@ class Settings(BaseSettings):
     @classmethod
     def load(cls, **flags: object) -> "Settings":
         """``flags`` are what the command line said; ``None`` is what it did not say. Raises ``DeclarationError``."""
-        file = os.environ.get("DELTAWIRE_CONFIG", "")
-        if file and not Path(file).is_file():
+        file = config_file()
+        if os.environ.get("DELTAWIRE_CONFIG") and not file.is_file():
             raise DeclarationError(f"DELTAWIRE_CONFIG names {file}, which is no file")
+        said = {name: value for name, value in flags.items() if value is not None}
         try:
-            return cls(**{name: value for name, value in flags.items() if value is not None})  # pyright: ignore[reportArgumentType]  (checked by pydantic)
+            return cls(**said)  # pyright: ignore[reportArgumentType]  (checked by pydantic)
         except ValidationError as error:
-            raise DeclarationError(f"the configuration is wrong: {describe(error, 'settings')}") from None
+            raise DeclarationError("; ".join(_mistakes(error, said, file))) from None
         except tomllib.TOMLDecodeError as error:
-            raise DeclarationError(f"{file or _FILE} is no TOML: {error}") from None
+            raise DeclarationError(f"{file} is no TOML: {error}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise DeclarationError(f"{file} cannot be read: {error}") from None
 
     @classmethod
     @override
@@ -91,8 +103,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = os.environ.get("DELTAWIRE_CONFIG") or _FILE
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
+        return init_settings, _Environment(settings_cls), TomlConfigSettingsSource(settings_cls, config_file())
 
     def provider(self, name: str) -> OpenAISettings | None:
         """The entry of that name. ``openai`` exists without being written down, from its conventional variables."""
@@ -106,3 +117,91 @@ class Settings(BaseSettings):
 
     def provider_names(self) -> list[str]:
         return sorted({*self.providers, "openai", "local"})
+
+
+def config_file() -> Path:
+    """The configuration file, which need not exist."""
+    return Path(os.environ.get("DELTAWIRE_CONFIG") or _FILE)
+
+
+class _Environment(EnvSettingsSource):
+    """The variables, but for ``DELTAWIRE_PORT=tcp://…``: Kubernetes sets such beside every Service that is called
+    deltawire, and does not mean us."""
+
+    @override
+    def __call__(self) -> dict[str, Any]:
+        said = super().__call__()
+        return {name: value for name, value in said.items() if not str(value).startswith("tcp://")}
+
+
+Place = tuple[str, ...]
+"""Where a setting is: ``("http", "status_hold")``."""
+
+
+def _mistakes(error: ValidationError, flags: Mapping[str, object], file: Path) -> Iterator[str]:
+    """What is wrong, each with the flag, the variable or the key of the file that says so. Values may be secrets and
+    are left out."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    for problem in problems[:_TOLD]:
+        place = tuple(str(step) for step in problem["loc"])
+        written = _Written(place, flags, file)
+        if problem["type"] == "extra_forbidden":
+            yield f"{written.where} is no setting; {_known(place, written)}"
+        else:
+            yield f"{written.where}: {problem['msg'].removeprefix('Value error, ')}"
+    if len(problems) > _TOLD:
+        yield f"and {len(problems) - _TOLD} more"
+
+
+class _Written:
+    """Where the value in force at a place was written; the first that says it wins, as it does when it is read."""
+
+    def __init__(self, place: Place, flags: Mapping[str, object], file: Path) -> None:
+        self.in_environment = False
+        # A value with parts (a list, a mapping in one variable) was written at a place further up.
+        for said in (place[:length] for length in range(len(place), 0, -1)):
+            variable = _variable(said)
+            if _has(flags, said):
+                self.where = "--" + "-".join(said).replace("_", "-")
+                return
+            if found := [name for name in os.environ if f"{name.upper()}__".startswith(f"{variable}__")]:
+                self.where, self.in_environment = found[0], True
+                return
+            if file.is_file() and _has(tomllib.loads(file.read_text()), said):
+                self.where = f"{file}: {'.'.join(said)}"
+                return
+        self.where = ".".join(place)
+
+
+def _known(place: Place, written: _Written) -> str:
+    """The way out of a name that is none: the nearest one that is, else all of them."""
+    names = list(_section(place[:-1]))
+    spelled = {name: _variable((*place[:-1], name)) if written.in_environment else name for name in names}
+    near = get_close_matches(place[-1], names, 1)
+    return f"did you mean {spelled[near[0]]}?" if near else f"known: {', '.join(spelled.values())}"
+
+
+def _section(place: Place) -> Mapping[str, object]:
+    """The settings at a place, by their names."""
+    model: type[BaseModel] = Settings
+    steps = iter(place)
+    for step in steps:
+        annotation = model.model_fields[step].annotation
+        if arguments := get_args(annotation):  # dict[str, Model]: the next step is one of its keys
+            annotation = arguments[-1]
+            next(steps, None)
+        model = cast("type[BaseModel]", annotation)
+    return model.model_fields
+
+
+def _variable(place: Place) -> str:
+    return _PREFIX + "__".join(place).upper()
+
+
+def _has(values: object, place: Place) -> bool:
+    if not place:
+        return True
+    if not isinstance(values, Mapping):
+        return False
+    inner = cast("Mapping[str, object]", values)
+    return place[0] in inner and _has(inner[place[0]], place[1:])

@@ -43,7 +43,7 @@ def _without(kind: Any, answer: str) -> str:
         ('{"title":"t","by_name":{"a":{"size":null},"b":null}}', '{"title":"t","by_name":{"a":{},"b":null}}'),
         ('{"title":"t","next":{"title":"u","note":null}}', '{"title":"t","next":{"title":"u"}}'),
         ('{"title":"t","unknown":null,"note":null}', '{"title":"t","unknown":null}'),
-        ('{"note":null}', '{"note":null}'),
+        ('{"note":null}', "{}"),
         ("null", "null"),
         ("[null]", "[null]"),
     ],

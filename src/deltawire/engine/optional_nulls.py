@@ -30,54 +30,71 @@ def without_optional_nulls(answer: bytes, schema: JsonSchema) -> bytes:
         return answer
 
 
-def _take_out(root_value: object, root: JsonSchema) -> bool:
+def _take_out(value: object, root: JsonSchema) -> bool:
+    schemas = _Schemas(root)
     changed = False
-    pending: list[tuple[object, list[JsonSchema]]] = [(root_value, list(alternatives(root, root)))]
+    pending: list[tuple[object, list[JsonSchema]]] = [(value, schemas.of(root))]
     while pending:  # not recursive: an answer may be nested as deep as a decoder lets it
-        value, schemas = pending.pop()
-        if isinstance(value, list):
-            items = [leaf for schema in schemas for leaf in alternatives(schema.get("items"), root)]
-            pending += ((item, items) for item in cast("list[object]", value))
-        elif isinstance(value, dict):
-            fields = cast("dict[str, object]", value)
-            fitting = _fitting(fields, schemas, root)
+        current, possible = pending.pop()
+        if isinstance(current, list):
+            items = [leaf for schema in possible for leaf in schemas.of(schema.get("items"))]
+            pending += ((item, items) for item in cast("list[object]", current))
+        elif isinstance(current, dict):
+            fields = cast("dict[str, object]", current)
+            fitting = schemas.fitting(fields, possible)
             for name in list(fields):
-                if fields[name] is not None:
-                    pending.append((fields[name], [leaf for one in fitting for leaf in _property(one, name, root)]))
-                elif fitting and all(_means_left_out(one, name, root) for one in fitting):
+                inner = fields[name]
+                if type(inner) in (dict, list):
+                    pending.append((inner, [leaf for one in fitting for leaf in schemas.of_property(one, name)]))
+                elif inner is None and fitting and all(schemas.null_means_left_out(one, name) for one in fitting):
                     del fields[name]
                     changed = True
     return changed
 
 
-def _fitting(fields: dict[str, object], schemas: list[JsonSchema], root: JsonSchema) -> list[JsonSchema]:
-    """The members of a union that ``fields`` can be: by tags and required names, and by all names if that decides."""
-    possible = [
-        schema
-        for schema in schemas
-        if all(name in fields for name in listed(schema, "required"))
-        and all(
-            _tag_fits(fields[name], sub, root) for name, sub in members(schema, "properties").items() if name in fields
-        )
-    ]
-    return [schema for schema in possible if fields.keys() <= members(schema, "properties").keys()] or possible
+class _Schemas:
+    """The parts of one schema, each taken apart once: a list has many items of one kind."""
 
+    def __init__(self, root: JsonSchema) -> None:
+        self._root = root
+        self._leaves: dict[int, list[JsonSchema]] = {}
+        self._left_out: dict[tuple[int, str], bool] = {}
 
-def _tag_fits(value: object, schema: object, root: JsonSchema) -> bool:
-    if value is None or not isinstance(value, str | int):
-        return True
-    leaves = list(alternatives(schema, root))
-    if not all("const" in leaf or "enum" in leaf for leaf in leaves):
-        return True
-    allowed = [one for leaf in leaves for one in ([leaf["const"]] if "const" in leaf else listed(leaf, "enum"))]
-    return any(type(one) is type(value) and one == value for one in allowed)
+    def of(self, part: object) -> list[JsonSchema]:
+        """What a value has to satisfy one of; nothing where that is not told."""
+        leaves = self._leaves.get(id(part))
+        if leaves is None:
+            leaves = self._leaves[id(part)] = list(alternatives(part, self._root))
+        return leaves
 
+    def of_property(self, schema: JsonSchema, name: str) -> list[JsonSchema]:
+        return self.of(members(schema, "properties").get(name, schema.get("additionalProperties")))
 
-def _property(schema: JsonSchema, name: str, root: JsonSchema) -> list[JsonSchema]:
-    declared = members(schema, "properties").get(name, schema.get("additionalProperties"))
-    return list(alternatives(declared, root))
+    def fitting(self, fields: dict[str, object], possible: list[JsonSchema]) -> list[JsonSchema]:
+        """Which of a union ``fields`` can be: by tags and required names, and by all names if that decides."""
+        if len(possible) < 2:
+            return possible
+        fit = [
+            schema
+            for schema in possible
+            if all(name in fields for name in listed(schema, "required"))
+            and all(self._tag_fits(fields.get(name), part) for name, part in members(schema, "properties").items())
+        ]
+        return [schema for schema in fit if fields.keys() <= members(schema, "properties").keys()] or fit
 
+    def _tag_fits(self, value: object, part: object) -> bool:
+        if not isinstance(value, str | int):  # left out, or nothing that tells members apart
+            return True
+        leaves = self.of(part)
+        if not all("const" in leaf or "enum" in leaf for leaf in leaves):
+            return True
+        allowed = [one for leaf in leaves for one in ([leaf["const"]] if "const" in leaf else listed(leaf, "enum"))]
+        return any(type(one) is type(value) and one == value for one in allowed)
 
-def _means_left_out(schema: JsonSchema, name: str, root: JsonSchema) -> bool:
-    declared = as_schema(members(schema, "properties").get(name))
-    return declared is not None and name not in listed(schema, "required") and not accepts_null(declared, root)
+    def null_means_left_out(self, schema: JsonSchema, name: str) -> bool:
+        known = self._left_out.get((id(schema), name))
+        if known is None:
+            declared = as_schema(members(schema, "properties").get(name))
+            optional = declared is not None and name not in listed(schema, "required")
+            known = self._left_out[id(schema), name] = optional and not accepts_null(declared, self._root)
+        return known

@@ -9,6 +9,7 @@ from deltawire.domain.events import FinishReason
 from deltawire.domain.function import Function, describe
 from deltawire.domain.ports import Completion
 from deltawire.engine.json_answer import json_text
+from deltawire.engine.optional_nulls import without_optional_nulls
 
 _UNFINISHED: dict[FinishReason, tuple[Reason, str]] = {
     FinishReason.content_filter: (Reason.content_filter, "the provider's content filter stopped the answer"),
@@ -67,6 +68,8 @@ class Answer:
         found = json_text(text)
         if found is None:
             raise RunError(Reason.output_invalid, f"the model's answer is not the JSON of {output.name}")
+        if output.schema is not None:
+            found = without_optional_nulls(found, output.schema.schema)
         try:
             return output.validate(found)
         except ValidationError as error:

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict
 
+from deltawire.domain.errors import Reason
 from deltawire.domain.run import RunRecord
 
 logger = logging.getLogger("deltawire.run")
@@ -31,30 +32,27 @@ class RunLog:
     """Implements ``domain.ports.Observer``."""
 
     def ended(self, record: RunRecord) -> None:
-        """A failure of ours is an error, a caller's mistake or a provider's failure a warning, the rest information."""
-        level = logging.INFO
-        if record.failed:
-            level = logging.ERROR if record.outcome == "internal" else logging.WARNING
-        logger.log(level, "run", extra={"run": fields(record)})
+        logger.log(_level(record), "run", extra={"fields": fields(record)})
 
 
 class Formatter(logging.Formatter):
-    """Lines for a machine or for a person. A run's line holds its fields; another record its message."""
+    """Lines for a machine or for a person. A record with ``fields``, as a run's is, is told by them; another by its
+    message."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        run: dict[str, object] | None = getattr(record, "run", None)
-        about: dict[str, object] = run if run is not None else {"message": record.getMessage()}
+        fields: dict[str, object] | None = getattr(record, "fields", None)
+        about: dict[str, object] = fields if fields is not None else {"message": record.getMessage()}
         trace = self.formatException(record.exc_info) if record.exc_info else None
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level = record.levelname.lower()
         if self._as_json:
             line = {"time": time, "level": level, "logger": record.name, **about}
             return msgspec.json.encode(line | ({"trace": trace} if trace else {})).decode()
-        words = " ".join(f"{name}={_word(value)}" for name, value in run.items()) if run else record.getMessage()
+        words = " ".join(f"{name}={_word(value)}" for name, value in fields.items()) if fields else record.getMessage()
         return f"{time} {level:7} {words}" + (f"\n{trace}" if trace else "")
 
 
@@ -76,6 +74,13 @@ def fields(record: RunRecord) -> dict[str, object]:
         "message": record.message,
     }
     return {name: value for name, value in told.items() if value is not None}
+
+
+def _level(record: RunRecord) -> int:
+    """A failure of ours is an error; a provider's, or a caller's mistake, a warning. That a caller left is neither."""
+    if not record.failed or record.outcome is Reason.canceled:
+        return logging.INFO
+    return logging.ERROR if record.outcome is Reason.internal else logging.WARNING
 
 
 def _rounded(seconds: float | None) -> float | None:

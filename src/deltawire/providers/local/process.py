@@ -117,9 +117,9 @@ class LocalModel:
         settings = self._settings
         model, server = settings.model_path or packages.weights(), packages.server_folder()
         if model is None or server is None:
-            raise self._unreachable(f"is not installed; {_INSTALL}")
+            raise self._missing(f"is not installed; {_INSTALL}")
         if not model.is_file():
-            raise self._unreachable("has no weights: the model_path of its settings is not a file")
+            raise self._missing("has no weights: the model_path of its settings is not a file")
         return Configuration(
             model_path=str(model.absolute()),
             alias=self._name,
@@ -144,6 +144,10 @@ class LocalModel:
             return self._unreachable(f"did not start within {self._settings.start_timeout:g} s (start_timeout)")
         self._progress(f"the local model {self._name} did not start: {error}{error.last_lines}")
         return self._unreachable(f"did not start: {error}; {_way_out(str(error))}")
+
+    def _missing(self, what: str) -> RunError:
+        """A second try would find nothing else."""
+        return RunError(Reason.upstream_unreachable, f"the local model {self._name!r} {what}")
 
     def _unreachable(self, what: str, retry_after: float | None = None) -> RunError:
         message = f"the local model {self._name!r} {what}"
@@ -171,25 +175,22 @@ class _Child:
     @classmethod
     async def started(cls, configuration: Configuration, environment: dict[str, str]) -> "_Child":
         """Start a process and wait until it answers. A failure or a cancellation leaves none behind."""
+        spawning = asyncio.create_task(_spawn(environment))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", str(_SERVER)),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                env=environment,
-                start_new_session=True,  # an interrupt typed at the terminal is ours alone
-            )
-        except OSError as error:
-            raise _StartError(f"{sys.executable}: {error.strerror}") from error
-        child = cls(process)
+            await asyncio.wait({spawning})
+        except asyncio.CancelledError:
+            await asyncio.wait(
+                {spawning}
+            )  # uvloop loses a process whose spawning is cancelled: end it once it is there
+            if spawning.exception() is None:
+                await cls(spawning.result()).kill()
+            raise
+        child = cls(spawning.result())
         try:
             port = await child._configure(configuration)
             await _answers(port)
         except BaseException:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await child.end()
+            await child.kill()
             raise
         child.endpoint = Endpoint(f"http://127.0.0.1:{port}/v1", configuration["api_key"])
         return child
@@ -211,6 +212,11 @@ class _Child:
             await self.logged()
             raise _StartError(str(told["error"]), self.last_lines())
         return int(told["port"])
+
+    async def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.end()
 
     async def end(self) -> None:
         """Close its stdin, which ends it; kill it if that does not."""
@@ -241,6 +247,20 @@ class _Child:
             rest = rest[-4096:]  # a line without end does not grow
         if rest:
             self._log.append(rest)
+
+
+async def _spawn(environment: dict[str, str]) -> Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", str(_SERVER)),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environment,
+            start_new_session=True,  # an interrupt typed at the terminal is ours alone
+        )
+    except OSError as error:
+        raise _StartError(f"{sys.executable}: {error.strerror}") from error
 
 
 async def _answers(port: int) -> None:

@@ -63,7 +63,7 @@ class OpenAI:
             return None
         schema = self._schemas.get(output)
         if schema is None:
-            schema = self._schemas[output] = strict(output.schema)
+            schema = self._schemas[output] = strict(output.schema, lengths=not self._settings.is_openai)
         return schema
 
     def _is_whole(self, response: aiohttp.ClientResponse) -> bool:

@@ -7,8 +7,6 @@ from deltawire.domain.ports import Attempt
 from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.providers.openai.strict_schema import StrictSchema
 
-_OPENAI_HOST = "://api.openai.com"
-
 
 def request_body(attempt: Attempt, schema: StrictSchema | None, settings: OpenAISettings) -> bytes:
     """JSON bytes. Always a stream with usage: limits are measured on it, and a caller who leaves stops it."""
@@ -44,4 +42,4 @@ def request_body(attempt: Attempt, schema: StrictSchema | None, settings: OpenAI
 def _max_tokens_field(settings: OpenAISettings) -> str:
     if settings.max_tokens_field is not None:
         return settings.max_tokens_field
-    return "max_completion_tokens" if _OPENAI_HOST in settings.base_url else "max_tokens"
+    return "max_completion_tokens" if settings.is_openai else "max_tokens"

@@ -1,6 +1,7 @@
 """An entry of ``[providers.NAME]`` with ``kind = "openai"``."""
 
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
@@ -25,3 +26,8 @@ class OpenAISettings(BaseModel):
     keep_alive: PositiveFloat = 4.0
     """Seconds for which an idle connection is kept. Shorter than the usual 5 s of servers, so that they do not close a
     connection under a call that has just been sent on it."""
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether this is OpenAI itself, which refuses some of what its imitators want."""
+        return urlsplit(self.base_url).hostname == "api.openai.com"

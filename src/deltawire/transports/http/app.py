@@ -10,7 +10,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Error
 from deltawire.engine.engine import Engine
 from deltawire.transports.http.functions import ListFunctions, RunFunction
 from deltawire.transports.http.guard import Guard
@@ -82,25 +81,29 @@ class _Refusals:
 
     async def http(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        allow = (error.headers or {}).get("allow", (error.headers or {}).get("Allow", ""))
         if error.status_code == 405:
+            # The router keeps the methods in a set, whose order is another in each process.
+            allow = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
             message = f"{request.method} is not for {request.url.path[:100]}; it takes {allow}"
-            return self._problem(RunError(Reason.method_not_allowed, message), [(b"allow", allow.encode())])
+            return self._problem(RunError(Reason.method_not_allowed, message), (b"allow", allow.encode()))
         message = f"nothing is at {request.url.path[:100]}; the functions are listed at /v1/functions"
         return self._problem(RunError(Reason.unknown_path, message))
 
     async def internal(self, request: Request, error: Exception) -> Response:  # noqa: ARG002  (the server logs the error)
         return self._problem(RunError(Reason.internal, "the server failed; its log tells more"))
 
-    def _problem(self, error: RunError, headers: list[Header] | None = None) -> Response:
-        return _ProblemResponse(self._engine.arrive("http").refuse(error), headers or [])
+    def _problem(self, error: RunError, *headers: Header) -> Response:
+        return _ProblemResponse(self._engine, error, headers)
 
 
 class _ProblemResponse(Response):
-    def __init__(self, error: Error, headers: list[Header]) -> None:
+    """It arrives as a run, with a line in the log, only when it is sent: of a reply that is cut, none is."""
+
+    def __init__(self, engine: Engine, error: RunError, headers: tuple[Header, ...]) -> None:
         super().__init__()
+        self._engine = engine
         self._error = error
         self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        await send_problem(send, self._error, self._headers)
+        await send_problem(send, self._engine.arrive("http").refuse(self._error), self._headers)

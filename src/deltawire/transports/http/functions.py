@@ -32,7 +32,7 @@ class RunFunction:
         headers = Headers(scope=scope)
         media = negotiate(headers.get("accept"), _OFFERED)
         stream = _STREAMS.get(media or "")
-        run = self._engine.arrive(stream.name if stream else "json")
+        run = self._engine.arrive(stream.name if stream else "json" if media else "http")
         try:
             if media is None:
                 raise RunError(

@@ -1,0 +1,118 @@
+"""What ``deltawire serve`` says once calls are accepted: for a person a banner, for a machine one line of JSON."""
+
+import json
+import logging
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Any, cast
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from deltawire.cli.version import version
+from deltawire.domain.function import Function
+from deltawire.settings import Settings
+
+logger = logging.getLogger("deltawire")
+
+Served = Mapping[str, tuple[Function, str]]
+"""Each function with the ``provider:model`` that it runs on."""
+
+_UNCUT = 1000
+"""Columns where nobody looks: lines are as long as they are."""
+_DEEP = 6
+"""Levels after which a sample ends, whatever is required there: a type may hold itself."""
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+def announce(served: Served, settings: Settings, *, brief: bool = False) -> None:
+    """``brief`` is for a server that has been announced before."""
+    address = address_of(settings)
+    if settings.log.as_json:
+        logger.info("listening", extra={"fields": {"message": "listening", "address": address, "functions": [*served]}})
+        return
+    if sys.stderr.isatty():
+        _say(Console(file=sys.stderr, highlight=False), served, settings, brief=brief)
+        return
+    console = Console(width=_UNCUT, highlight=False, color_system=None)
+    with console.capture() as said:
+        _say(console, served, settings, brief=brief)
+    for line in said.get().splitlines():
+        print(line.rstrip(), file=sys.stderr)
+
+
+def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -> None:
+    address = address_of(settings)
+    if brief:
+        said = Text.assemble(("deltawire ", "bold"), f"serves {', '.join(served)} at ", (address, "cyan"))
+        console.print(said, soft_wrap=True)
+        return
+    console.print()
+    console.print(Text.assemble("  ", ("deltawire", "bold"), (f" {version()}", "dim")))
+    console.print()
+    console.print(_functions(served))
+    console.print()
+    console.print(Text.assemble("  ", ("http", "bold"), "  ", (address, "cyan")))
+    if settings.host in _ANY:
+        console.print(Text("        open to every network of this machine, and asking nobody for a key", style="dim"))
+    console.print()
+    # Never wrapped by us: what is copied must be what is pasted.
+    console.print(Text(f"  Try it:\n\n{call(next(iter(served.values()))[0], address)}\n"), soft_wrap=True)
+
+
+def address_of(settings: Settings) -> str:
+    host = _ANY.get(settings.host, settings.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+def call(function: Function, address: str) -> str:
+    """A curl command for the function, ready to be pasted: it streams."""
+    body = json.dumps({"input": sample_input(function.input_schema())}, ensure_ascii=False)
+    return (
+        f"  curl -N {address}/v1/functions/{function.name} \\\n"
+        f"    -H 'accept: text/event-stream' -H 'content-type: application/json' \\\n"
+        f"    -d {shlex.quote(body)}"
+    )
+
+
+def sample_input(schema: dict[str, Any]) -> object:
+    """Something for each required field, so that the shape can be seen; it need not satisfy every limit."""
+    return _sample(schema, schema.get("$defs", {}), depth=0)
+
+
+def _sample(schema: dict[str, Any], definitions: dict[str, dict[str, Any]], depth: int) -> object:
+    if reference := schema.get("$ref"):
+        schema = definitions[str(reference).removeprefix("#/$defs/")]
+    for name in ("const", "default"):
+        if name in schema:
+            return schema[name]
+    if depth > _DEEP:
+        return None
+    if members := schema.get("enum"):
+        return members[0]
+    if choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
+        return _sample(choices[0], definitions, depth + 1)
+    match schema.get("type"):
+        case "object":
+            fields = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
+            return {name: _sample(fields[name], definitions, depth + 1) for name in schema.get("required", [])}
+        case "array":
+            return []
+        case "boolean":
+            return True
+        case "integer" | "number":
+            return 1
+        case _:
+            return "Say hello"
+
+
+def _functions(served: Served) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 0, 0, 2), expand=True)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(style="green", no_wrap=True)
+    table.add_column(style="dim", no_wrap=True, overflow="ellipsis", ratio=1)  # gives way to the other two
+    for name, (function, model) in served.items():
+        table.add_row(name, Text(model), Text(function.description.partition("\n")[0]))
+    return table

@@ -1,0 +1,197 @@
+"""``deltawire serve --reload``: the server in a child process, started anew when a file of the app changes.
+
+The parent holds the listening socket: a call that comes between two children waits for the next one. The child is
+``reloaded.py``.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+
+from watchfiles import Change, DefaultFilter, watch
+
+from deltawire.cli.app import app_of
+from deltawire.cli.serve import Flags, listen
+from deltawire.cli.terminal import complain
+from deltawire.domain.errors import DeclarationError
+from deltawire.settings import Settings, config_file
+
+_PATIENCE = 30.0
+"""Seconds that a child gets to end after Ctrl-C: a little more than it gives to calls that are under way."""
+_CANNOT_WORK = 2
+"""The exit code after one line that says what is wrong with the app or its settings."""
+_DEBOUNCE = 100
+"""Milliseconds for which changes are collected: an editor, or a checkout, writes many files at once."""
+_LOOK_EVERY = 500
+"""Milliseconds after which the child is looked after where nothing changes."""
+
+
+def serve_and_watch(flags: Flags) -> int:
+    """Serve until Ctrl-C or SIGTERM; returns the exit code.
+
+    Raises ``DeclarationError`` for settings that cannot work at the start. What is wrong with the app itself is told by
+    its child, and may be mended.
+    """
+    if sys.platform == "win32":
+        raise DeclarationError("--reload hands a socket to another process, which Windows cannot: leave it out")
+    settings = flags.settings()
+    app = app_of(settings, "serve shop.py --reload")
+    served = _Served(flags, settings)
+    stop = _stop_on_signals(served)
+    folder, config = folder_of(app), config_file().absolute()
+    try:
+        for changes in watch(
+            *{folder, config.parent},
+            watch_filter=_OfTheApp(folder, config),
+            debounce=_DEBOUNCE,
+            rust_timeout=_LOOK_EVERY,
+            yield_on_timeout=True,
+            stop_event=stop,
+            ignore_permission_denied=True,
+        ):
+            if changes:
+                served.restart(_named(changes, folder))
+            else:
+                served.look_after()
+    finally:
+        served.end()
+    return 0
+
+
+def folder_of(app: str) -> Path:
+    """The folder to watch, found without running a line of the app. Raises ``DeclarationError`` where there is none."""
+    if app.endswith(".py") or "/" in app:
+        if not Path(app).is_file():
+            raise DeclarationError(f"there is no file {app}: name the file with your functions")
+        return Path(app).resolve().parent
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    spec = find_spec(app.partition(".")[0])  # of a dotted name only this part is found without an import
+    if spec is None:
+        raise DeclarationError(f"there is no module {app} here: name the file with your functions")
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations))).resolve()
+    return Path(spec.origin or here).resolve().parent
+
+
+class _Served:
+    """The child of the moment, and the socket that it serves on."""
+
+    def __init__(self, flags: Flags, settings: Settings) -> None:
+        self._flags = flags
+        self._where: tuple[str, int] = (settings.host, settings.port)
+        self._bound = listen(settings)
+        self._child = self._started(again=False)
+        self._told = False
+
+    def restart(self, what: str) -> None:
+        """End the child at once, with whatever it is doing, and start the next."""
+        print(f"deltawire: {what} changed", file=sys.stderr)
+        self.kill()
+        try:
+            self._move(self._flags.settings())
+        except DeclarationError as error:
+            complain(str(error))
+            self._wait()
+            return
+        self._child = self._started(again=True)
+        self._told = False
+
+    def look_after(self) -> None:
+        """A child that ended with 2 has said why; any other way to end is worth a word."""
+        code = self._child.poll()
+        if code is None or self._told:
+            return
+        if code != _CANNOT_WORK:
+            how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+            complain(f"the server ended ({how})")
+        self._wait()
+
+    def _wait(self) -> None:
+        self._told = True
+        print("deltawire: waiting for a change", file=sys.stderr)
+
+    def ask_to_end(self) -> None:
+        """As Ctrl-C does where there is no parent between; a second time it ends at once."""
+        with suppress(ProcessLookupError):
+            self._child.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        self._child.wait()
+
+    def end(self) -> None:
+        self.ask_to_end()
+        try:
+            self._child.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self.kill()
+            self._bound.close()
+
+    def _move(self, settings: Settings) -> None:
+        """To another address, where the configuration names another."""
+        where = (settings.host, settings.port)
+        if where != self._where:
+            bound = listen(settings)
+            self._bound.close()
+            self._bound, self._where = bound, where
+
+    def _started(self, *, again: bool) -> "subprocess.Popen[bytes]":
+        descriptor = self._bound.fileno()
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-m", "deltawire.cli.reloaded"],
+            stdin=subprocess.PIPE,
+            pass_fds=[descriptor],
+            start_new_session=True,  # Ctrl-C is ours alone: we end the child in order
+        )
+        assert child.stdin is not None
+        told = {"flags": asdict(self._flags), "descriptor": descriptor, "again": again}
+        with suppress(BrokenPipeError):  # it died at once
+            child.stdin.write(json.dumps(told).encode() + b"\n")
+            child.stdin.flush()
+        return child
+
+
+class _OfTheApp(DefaultFilter):
+    """Python files of the app's folder, and the configuration file."""
+
+    def __init__(self, folder: Path, config: Path) -> None:
+        super().__init__()
+        self._folder = folder
+        self._config = config
+
+    def __call__(self, change: Change, path: str) -> bool:
+        if Path(path) == self._config:
+            return True
+        return path.endswith(".py") and Path(path).is_relative_to(self._folder) and super().__call__(change, path)
+
+
+def _named(changes: Iterable[tuple[Change, str]], folder: Path) -> str:
+    paths = sorted({Path(path) for _, path in changes})
+    names = [str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name for path in paths]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _stop_on_signals(served: _Served) -> threading.Event:
+    """The event that Ctrl-C and SIGTERM set. A second one is handed on: the child then ends without waiting."""
+    stop = threading.Event()
+
+    def on_signal(_signum: int, _frame: object) -> None:
+        if stop.is_set():
+            served.ask_to_end()
+        stop.set()
+
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, on_signal)
+    return stop

@@ -1,0 +1,93 @@
+"""What all tests share: the event loop, the served matrix, and what becomes of programs that are not installed."""
+
+import os
+import shutil
+from collections.abc import AsyncGenerator, Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from tests.matrix.provider import Provider
+from tests.matrix.server import APP, Server, serving
+from tests.matrix.stage import Matrix, in_process
+from tests.upstream import never_accepting_port, refused_port
+
+_missing: set[str] = set()
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+async def provider() -> AsyncGenerator[Provider]:
+    """The scripted upstream that the servers of the matrix ask."""
+    async with Provider() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="session")
+def environment(provider: Provider) -> Generator[dict[str, str]]:
+    """The settings of the matrix, as variables."""
+    with refused_port() as refused, never_accepting_port() as deaf:
+        yield {
+            "DELTAWIRE_MODEL": "openai:m",
+            "OPENAI_API_KEY": "the-provider-key",
+            "OPENAI_BASE_URL": provider.base_url,
+            "DELTAWIRE_PROVIDERS__REFUSED__BASE_URL": f"http://127.0.0.1:{refused}/v1",
+            "DELTAWIRE_PROVIDERS__DEAF__BASE_URL": f"http://127.0.0.1:{deaf}/v1",
+        }
+
+
+@pytest.fixture(scope="session")
+def server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """``deltawire serve`` with its usual settings."""
+    with serving(tmp_path_factory.mktemp("server"), environment) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hurried_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """The same with a short hold and quick heartbeats."""
+    hurry = {"DELTAWIRE_HTTP__STATUS_HOLD": "0.05", "DELTAWIRE_HTTP__HEARTBEAT": "0.5"}
+    with serving(tmp_path_factory.mktemp("hurried"), {**environment, **hurry}) as server:
+        yield server
+
+
+@pytest.fixture
+async def matrix(
+    provider: Provider, server: Server, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> AsyncGenerator[Matrix]:
+    """Everything that a cell is played with: the provider, the server, and the engine in this process."""
+    monkeypatch.chdir(tmp_path)  # no deltawire.toml is here
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    await provider.begin()
+    server.log.new()
+    core, records = in_process(APP)
+    yield Matrix(provider, server, core, records)
+    await core.close()
+
+
+@pytest.fixture
+def program() -> Callable[[str], str]:
+    """The path of a program that the machine may lack. The test that asks for a missing one is left out, and named at
+    the end of the run; with ``DELTAWIRE_TEST_REQUIRE_ALL=1`` it fails."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        if path is not None:
+            return path
+        message = f"the program '{name}' is not installed"
+        if os.environ.get("DELTAWIRE_TEST_REQUIRE_ALL") == "1":
+            pytest.fail(message)
+        _missing.add(name)
+        pytest.skip(message)
+
+    return find
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _missing:
+        terminalreporter.write_line(f"Left out for want of programs: {', '.join(sorted(_missing))}", yellow=True)

@@ -1,0 +1,16 @@
+"""The transport matrix: every outcome of ``docs/contract.md`` on every transport, played against the shipped server.
+
+In flow the tables and blocks of the page (``document.py``, ``cells.py``); a cell is one outcome on one transport. Its
+provider is scripted (``notation.py``) on a real socket, its caller is ``httpx`` against ``python -m deltawire serve``
+(``server.py``, ``http_caller.py``), or the engine in this process (``engine_caller.py``). Out flow the bytes that came,
+which a test compares with the page's.
+
+A new transport is added in three steps:
+
+1. its name in ``transports.py``, with the class that calls it: one that implements ``Caller.call`` and renders what came
+   as the page writes it;
+2. its column on the page: a block of its own, or its name beside others in the first line of a block, in each section;
+   what cannot happen on it goes into the last table;
+3. nothing else: the completeness test names every outcome that the page does not state for it, and the promises of
+   ``tests/contract`` run over ``transports.TRANSPORTS``.
+"""

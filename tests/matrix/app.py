@@ -1,0 +1,87 @@
+"""The functions of the page's examples, served to the tests."""
+
+from typing import NoReturn
+
+from pydantic import BaseModel, field_validator
+
+from deltawire import Timeouts, function
+
+
+@function(retries=0)
+def say(message: str) -> str:
+    """Say something."""
+    return message
+
+
+@function(retries=0, max_tokens=5)
+def capped(message: str) -> str:
+    return message
+
+
+@function(retries=2)
+def patient(message: str) -> str:
+    return message
+
+
+@function(retries=0, timeouts=Timeouts(first_token=0.3, idle=0.3))
+def hasty(message: str) -> str:
+    return message
+
+
+@function(retries=0, timeouts=Timeouts(total=0.3))
+def brief(message: str) -> str:
+    return message
+
+
+@function(retries=0, max_answer_bytes=4)
+def short(message: str) -> str:
+    return message
+
+
+@function(retries=0, model="refused:m")
+def refused(message: str) -> str:
+    return message
+
+
+@function(retries=0, model="deaf:m", timeouts=Timeouts(connect=0.3))
+def deaf(message: str) -> str:
+    return message
+
+
+@function(retries=0, model="deaf:m")
+def unconnected(message: str) -> str:
+    """Waits for its connection as long as the usual limit allows."""
+    return message
+
+
+@function
+def broken(message: str) -> NoReturn:
+    raise RuntimeError(f"this function fails on purpose: {message}")
+
+
+class Items(BaseModel):
+    items: list[str]
+
+
+class Touchy(BaseModel):
+    items: list[str]
+
+    @field_validator("items")
+    @classmethod
+    def fail(cls, items: list[str]) -> NoReturn:
+        raise ZeroDivisionError(f"this validator fails on purpose: {items}")
+
+
+@function(output=Items, retries=0)
+def items(message: str) -> str:
+    return message
+
+
+@function(output=Items, retries=0, max_answer_bytes=16)
+def few(message: str) -> str:
+    return message
+
+
+@function(output=Touchy, retries=0)
+def touchy(message: str) -> str:
+    return message

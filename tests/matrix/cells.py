@@ -1,0 +1,218 @@
+"""The cells of the matrix: each row of the page's tables on each transport that its section shows a block for."""
+
+import json
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import takewhile
+from math import ceil
+
+from tests.matrix.document import PAGE, Block, Section, Table, sections
+from tests.matrix.notation import Call, Script
+from tests.matrix.transports import HTTP, TRANSPORTS
+
+_PLACE = re.compile(r'"<(\w+)>"|<(\w[\w ]*)>')
+_OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_LINES = ("text/event-stream", "application/x-ndjson")
+OPEN = {"run_id": "<run_id>", "heartbeats": "<heartbeats>", "length": "<length>"}
+"""What only the reply can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One outcome on one transport."""
+
+    section: str
+    outcome: str
+    transport: str
+    row: dict[str, str]
+    expected: str
+    """What comes, as the page writes it: head, empty line, body; with ``OPEN`` places."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.outcome} [{self.transport}]".replace(" ", "-")
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the server's hold must be short."""
+        return "hold" in self.row["upstream"]
+
+    @property
+    def reason(self) -> str | None:
+        return self.row.get("reason")
+
+    @property
+    def outcome_logged(self) -> str:
+        """What the log says of the run: its reason, or its finish reason."""
+        return self.reason or self.row["finish_reason"]
+
+    @property
+    def after(self) -> bool:
+        """Whether there was content before the end."""
+        return bool(self.row["text"])
+
+    def script(self) -> Script:
+        return Script.read(self.row["upstream"])
+
+    def call(self) -> Call:
+        return Call.read(self.row["function"], self.row["caller"])
+
+
+class Contract:
+    """The page, read."""
+
+    def __init__(self, page: str) -> None:
+        self.sections = sections(page)
+        self._fragments = {
+            block.words.strip("<>"): block.text
+            for section in self.sections
+            for block in section.blocks
+            if block.words.startswith("<")
+        }
+        self.functions = self._table("function", "output", "what is special")
+        self.reasons = self._table("reason", "code", "status", "again")
+        self.impossible = self._table("reason", "when", "on", "why")
+        self._function = {row["function"]: row for row in self.functions}
+        self._reason = {row["reason"]: row for row in self.reasons}
+        self.cells = [cell for section in self.sections for cell in self._cells(section)]
+
+    def _table(self, *columns: str) -> list[dict[str, str]]:
+        """The rows of the table that has these headings."""
+        for section in self.sections:
+            for table in section.tables:
+                if table.rows and {*columns} <= {*table.rows[0]}:
+                    return table.rows
+        raise ValueError(f"the page has no table of {columns}")
+
+    def _cells(self, section: Section) -> list[Cell]:
+        """A table's rows belong to the blocks above it: those since the last blocks began."""
+        found: list[Cell] = []
+        blocks: list[Block] = []
+        shown_in = ""
+        for part in section.parts:
+            if isinstance(part, Block):
+                if shown_in:
+                    blocks, shown_in = [], ""
+                blocks.append(part)
+            elif part.rows and "outcome" in part.rows[0]:
+                shown_in = "a table"
+                blocks = blocks or self._inherited(section)
+                found += self._of_table(section.title, part, blocks)
+        return found
+
+    def _is_typed(self, function: str) -> bool:
+        return function in self._function and self._function[function]["output"] != "text"
+
+    def _inherited(self, section: Section) -> list[Block]:
+        """A subsection without blocks shows how the section before it, from which it goes on, looks."""
+        before = list(takewhile(lambda other: other is not section, self.sections))
+        return next(other.blocks for other in reversed(before) if other.blocks)
+
+    def _of_table(self, title: str, table: Table, blocks: list[Block]) -> list[Cell]:
+        found: list[Cell] = []
+        for row in table.rows:
+            row = {"caller": "", "upstream": "", **row}
+            row["text"] = Script.read(row["upstream"]).text(typed=self._is_typed(row["function"]))
+            for block in blocks:
+                for transport in block.words.split():
+                    if transport not in TRANSPORTS:
+                        raise ValueError(f"{title}: no transport is called {transport!r}")
+                    if transport in _on(row.get("on", "")):
+                        expected = self._expected(block.text, row, transport)
+                        found.append(Cell(title, row["outcome"], transport, row, expected))
+        return found
+
+    def _expected(self, block: str, row: dict[str, str], transport: str) -> str:
+        filled = self._filled(block, self._values(row, transport))
+        # Only in streams of lines does the last line end: a block of Markdown cannot show that it does not.
+        if transport == "engine" or any(f"content-type: {media}" in filled for media in _LINES):
+            return filled.replace("✂\n", "✂")
+        head, separator, content = filled.partition("\n\n")
+        return filled.replace("✂\n", "✂") if not separator else head + separator + _without_last_line_end(content)
+
+    def _filled(self, template: str, values: dict[str, str | None]) -> str:
+        def place(match: re.Match[str]) -> str:
+            quoted, bare = match.groups()
+            if bare in self._fragments:
+                return self._filled(self._fragments[bare], values).removesuffix("\n")
+            name = quoted or bare
+            if name in OPEN:
+                return f'"{OPEN[name]}"' if quoted else OPEN[name]
+            value = values[name]
+            if value is None:
+                raise KeyError(f"the outcome has no {name}")
+            return json.dumps(value, ensure_ascii=False) if quoted else value
+
+        def optional(match: re.Match[str]) -> str:
+            names = [quoted or bare for quoted, bare in _PLACE.findall(match[1])]
+            return match[1] if all(values.get(name) is not None for name in names) else ""
+
+        return _PLACE.sub(place, _OPTIONAL.sub(optional, template))
+
+    def _values(self, row: dict[str, str], transport: str) -> dict[str, str | None]:
+        function = self._function.get(row["function"], {})
+        reason = self._reason.get(row.get("reason", ""), {})
+        call = Call.read(row["function"], row["caller"])
+        retry_after = row.get("retry_after") or None
+        path, allow = f"/v1/functions/{call.function}", "GET, HEAD, POST"
+        if transport == "invoke":
+            path, allow = "/invoke", "POST"
+        values: dict[str, str | None] = {
+            "function": row["function"],
+            "model": function.get("model"),
+            "max_tokens": function.get("max_tokens") or "null",
+            "timeout": function.get("timeout"),
+            "text": row["text"],
+            "finish_reason": row.get("finish_reason"),
+            "usage": _usage(row.get("usage", "")),
+            "attempts": row.get("attempts", "1"),
+            "output": _output(row, transport),
+            "reason": reason.get("reason"),
+            "code": reason.get("code"),
+            "status": reason.get("status"),
+            "phrase": _phrase(reason.get("status", "")),
+            "title": reason.get("reason", "").replace("_", " "),
+            "retry_after": retry_after,
+            "retry_after_ceiling": str(ceil(float(retry_after))) if retry_after else None,
+            "partial": "true" if row["text"] else "false",
+            "shape": '{"type": "…", "input": …}' if transport == "invoke" else '{"input": …}',
+            "path": path,
+            "allow": allow if row.get("reason") == "method_not_allowed" else None,
+        }
+        message = row.get("message")
+        values["message"] = None if message is None else self._filled(message, values)
+        return values
+
+
+def _on(words: str) -> list[str]:
+    return HTTP if words == "HTTP" else words.split() or [*TRANSPORTS]
+
+
+def _output(row: dict[str, str], transport: str) -> str:
+    if "output" in row:
+        return row["output"]
+    return json.dumps(row["text"]) if transport == "json" else "null"
+
+
+def _usage(counts: str) -> str:
+    if not counts:
+        return "null"
+    sent, received = counts.split()
+    return f'{{"input_tokens":{sent},"output_tokens":{received}}}'
+
+
+def _phrase(status: str) -> str:
+    try:
+        return HTTPStatus(int(status)).phrase
+    except ValueError:
+        return ""
+
+
+def _without_last_line_end(content: str) -> str:
+    if content.endswith("✂\n"):
+        return content.removesuffix("✂\n").removesuffix("\n") + "✂"
+    return content.removesuffix("\n")
+
+
+CONTRACT = Contract(PAGE.read_text())

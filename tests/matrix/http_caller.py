@@ -1,0 +1,111 @@
+"""The HTTP transports, called with ``httpx``: an HTTP client that nobody of this project wrote."""
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from tests.matrix.notation import Call, Script, Stop
+from tests.matrix.reply import Reply
+from tests.matrix.transports import ACCEPT, STREAMS
+
+_BEAT = {"sse": re.compile(rb"(?:^|\n):\n$"), "ndjson": re.compile(rb"(?:^|\n)\n$")}
+_TIMEOUT = httpx.Timeout(10)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has come so far, and news of it."""
+
+    head: str = ""
+    body: bytearray = field(default_factory=bytearray)
+    complete: bool = False
+    socket: Any = None
+    news: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def reply(self) -> Reply:
+        return Reply(self.head, bytes(self.body), self.complete)
+
+
+class HttpCaller:
+    """Calls one transport of a server."""
+
+    def __init__(self, transport: str, url: str) -> None:
+        self.transport = transport
+        self._url = url
+
+    async def call(self, call: Call, script: Script | None = None) -> Reply:
+        """Make the call, and be what the script waits for at its stops."""
+        reading = _Reading()
+        conductor = asyncio.create_task(self._conduct(script.stops if script else [], reading))
+        try:
+            await self._read(call, reading)
+        finally:
+            conductor.cancel()
+            await asyncio.wait([conductor])
+        return reading.reply()
+
+    async def _read(self, call: Call, reading: _Reading) -> None:
+        async def trace(name: str, about: dict[str, Any]) -> None:
+            if name == "connection.connect_tcp.complete":
+                reading.socket = about["return_value"].get_extra_info("socket")
+
+        async with httpx.AsyncClient(base_url=self._url, timeout=_TIMEOUT, trust_env=False) as client:
+            request = self.request(client, call, trace)
+            try:
+                response = await client.send(request, stream=True)
+                reading.head = _head(response)
+                async for received in response.aiter_raw():
+                    async with reading.news:
+                        reading.body += received
+                        reading.news.notify_all()
+                reading.complete = True
+            except (httpx.RemoteProtocolError, httpx.ReadError):
+                return
+
+    def request(self, client: httpx.AsyncClient, call: Call, trace: object = None) -> httpx.Request:
+        invoked = self.transport == "invoke"
+        body = call.invoke_request() if invoked else call.run_request()
+        headers = {"content-type": "application/json"}
+        if not invoked:
+            headers["accept"] = ACCEPT[self.transport] + ("" if call.accepts else ";q=0")
+        path = "/invoke" if invoked else f"/v1/functions/{call.function}"
+        return client.build_request(
+            call.method,
+            call.path or path,
+            content=_in_chunks(body) if call.chunked else body,
+            headers={**headers, **call.headers},
+            extensions={"trace": trace} if trace else None,
+        )
+
+    async def _conduct(self, stops: list[Stop], reading: _Reading) -> None:
+        seen = 0
+        for stop in stops:
+            await stop.gate.reached()
+            if stop.kind == "leave":
+                reading.socket.shutdown(socket.SHUT_WR)
+                continue
+            async with reading.news:
+                if stop.kind == "hold" and self.transport in _BEAT:
+                    beat = _BEAT[self.transport]
+                    await reading.news.wait_for(lambda beat=beat, seen=seen: beat.search(reading.body[seen:]) is not None)
+                elif stop.kind == "pause" and self.transport in STREAMS:
+                    await reading.news.wait_for(lambda seen=seen: len(reading.body) > seen)
+                seen = len(reading.body)
+            stop.gate.open()
+
+
+async def _in_chunks(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), 100_000):
+        yield body[start : start + 100_000]
+
+
+def _head(response: httpx.Response) -> str:
+    lines = [f"{response.http_version} {response.status_code} {response.reason_phrase}"]
+    fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+    assert [name for name, _ in fields].count("date") == 1
+    return "\n".join([*lines, *(f"{name}: {value}" for name, value in fields if name != "date"), ""])

@@ -1,0 +1,197 @@
+"""What the page's tables write in few words: the steps of a provider, and how a call differs from the usual one."""
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from tests.upstream import (
+    Gate,
+    Step,
+    body,
+    close,
+    comment,
+    completion,
+    done,
+    error_event,
+    error_reply,
+    event,
+    finish,
+    head,
+    html_reply,
+    raw,
+    reasoning,
+    refusal,
+    reply,
+    reset,
+    silence,
+    text,
+    usage,
+)
+
+_STEP = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^;"])+')
+LONG = "x" * 100
+
+
+@dataclass(slots=True)
+class Stop:
+    """A place where the script waits: for the caller to have what was sent (``pause``), to have seen a heartbeat
+    (``hold``), or to have left (``leave``)."""
+
+    kind: str
+    gate: Gate = field(default_factory=Gate)
+
+
+@dataclass(slots=True)
+class Script:
+    attempts: list[list[Step]] = field(default_factory=lambda: [[]])
+    """The steps for each request that the provider gets."""
+    stops: list[Stop] = field(default_factory=list[Stop])
+    finish: str | None = None
+    _said: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    @classmethod
+    def read(cls, notation: str) -> "Script":
+        script = cls()
+        for match in _STEP.finditer(notation):
+            script._add(match[0].strip())
+        return script
+
+    def text(self, *, typed: bool) -> str:
+        """The text that reaches the caller; a refusal is part of it where a typed answer was not asked for. ``long``
+        is there to be too long, and never does."""
+        return "".join(words for verb, words in self._said if verb != "refusal" or not typed)
+
+    def _add(self, step: str) -> None:
+        verb, _, rest = step.partition(" ")
+        match verb:
+            case "then":
+                self.attempts.append([])
+            case "pause" | "hold" | "leave":
+                stop = Stop(verb)
+                self.stops.append(stop)
+                self.attempts[-1].append(stop.gate.wait())
+            case _:
+                if verb in ("text", "refusal", "completion"):
+                    self._said.append((verb, json.loads(rest)))
+                if verb in ("finish", "completion"):
+                    self.finish = rest if verb == "finish" else "stop"
+                self.attempts[-1].append(_step(verb, rest))
+
+
+def _step(verb: str, rest: str) -> Step:
+    match verb:
+        case "head":
+            return head()
+        case "text":
+            return text(json.loads(rest))
+        case "long":
+            return text(LONG)
+        case "reasoning":
+            return reasoning(json.loads(rest))
+        case "refusal":
+            return refusal(json.loads(rest))
+        case "finish":
+            return finish(rest)
+        case "usage":
+            return usage(*(int(count) for count in rest.split()))
+        case "done":
+            return done()
+        case "error":
+            code, _, message = rest.partition(" ")
+            return error_event(json.loads(message), code=code)
+        case "data":
+            return event(rest)
+        case "comment":
+            return comment()
+        case _:
+            return _whole(verb, rest)
+
+
+def _whole(verb: str, rest: str) -> Step:
+    match verb:
+        case "completion":
+            return completion(json.loads(rest))
+        case "document":
+            return reply(200, rest.encode())
+        case "reply":
+            return _error_reply(rest)
+        case "html":
+            return html_reply(int(rest))
+        case "bytes":
+            return raw(json.loads(rest).encode())
+        case "body":
+            return body(json.loads(rest).encode())
+        case "close":
+            return close()
+        case "reset":
+            return reset()
+        case "silence":
+            return silence()
+        case _:
+            raise ValueError(f"no step is called {verb!r}")
+
+
+def _error_reply(rest: str) -> Step:
+    status, _, rest = rest.partition(" ")
+    message, end = json.JSONDecoder().raw_decode(rest)
+    options = dict(option.split("=") for option in rest[end:].split())
+    code = options.pop("code", None)
+    return error_reply(int(status), message, code=code, headers=options)
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of one function, and in what it differs from the usual one."""
+
+    function: str
+    input: str = '{"message":"hi"}'
+    members: str = ""
+    """Members beside the input, as they stand in the JSON."""
+    body: bytes | None = None
+    chunked: bool = False
+    path: str | None = None
+    method: str = "POST"
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    accepts: bool = True
+    """False: the caller rules out the reply that it should get."""
+
+    @classmethod
+    def read(cls, function: str, notation: str) -> "Call":
+        call = cls(function)
+        verb, _, rest = notation.partition(" ")
+        match verb:
+            case "":
+                pass
+            case "input":
+                call.input = rest
+            case "with":
+                call.members = "," + rest
+            case "path":
+                call.path = rest
+            case "method":
+                call.method = rest
+            case "header":
+                name, _, value = rest.partition(": ")
+                call.headers[name] = value
+            case "accept":
+                call.accepts = False
+            case "body":
+                call.body = _BODIES.get(rest, rest.encode())
+                call.chunked = rest.endswith("in chunks")
+            case _:
+                raise ValueError(f"no difference of a call is called {verb!r}")
+        return call
+
+    def run_request(self) -> bytes:
+        return self.body if self.body is not None else f'{{"input":{self.input}{self.members}}}'.encode()
+
+    def invoke_request(self) -> bytes:
+        named = f'{{"type":"{self.function}","input":{self.input}{self.members}}}'
+        return self.body if self.body is not None else named.encode()
+
+
+_BODIES: dict[str, bytes] = {
+    "in Latin-1": '{"input":{"message":"Käse"}}'.encode("latin-1"),
+    "of 2 MB": b'{"input":{"message":"' + b"x" * 2_000_000 + b'"}}',
+    "of 2 MB in chunks": b'{"input":{"message":"' + b"x" * 2_000_000 + b'"}}',
+}

@@ -1,0 +1,38 @@
+"""A reply as it came, compared with what the page says."""
+
+import re
+from dataclasses import dataclass
+from uuid import UUID
+
+from tests.matrix.cells import OPEN
+
+_RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_HEARTBEATS = {"sse": r"(?::\n)+", "ndjson": r"\n+"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """``head`` is the status line and the headers, each with a line end, without ``date``; empty where none came."""
+
+    head: str
+    body: bytes
+    complete: bool
+
+    def written(self) -> str:
+        """As the page writes replies."""
+        separator = "\n" if self.head else ""
+        return self.head + separator + self.body.decode(errors="backslashreplace") + ("" if self.complete else "✂")
+
+    @property
+    def run_id(self) -> str | None:
+        match = _RUN_ID.search(self.head) or _RUN_ID.search(self.body.decode(errors="replace"))
+        return match and str(UUID(match[0]))
+
+    def as_expected(self, expected: str, transport: str) -> str:
+        """The page's words with what only the reply can tell: equal to ``written()`` where every byte is as it
+        should be."""
+        expected = expected.replace(OPEN["run_id"], self.run_id or "(a run id)")
+        expected = expected.replace(OPEN["length"], str(len(self.body)))
+        came = self.written()
+        beats = re.escape(expected).replace(re.escape(OPEN["heartbeats"]), _HEARTBEATS.get(transport, ""))
+        return came if re.fullmatch(beats, came) else expected

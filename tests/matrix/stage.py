@@ -1,0 +1,40 @@
+"""Where a cell is played: the provider, a server or the engine, and what their logs say afterwards."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deltawire.bootstrap.core import Core, build_core
+from deltawire.bootstrap.load import load_functions
+from deltawire.observers.log import fields
+from deltawire.settings import Settings
+from tests.matrix.engine_caller import EngineCaller, Records
+from tests.matrix.http_caller import HttpCaller
+from tests.matrix.provider import Provider
+from tests.matrix.server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    provider: Provider
+    server: Server
+    core: Core
+    records: Records
+
+    def caller(self, transport: str, server: Server | None = None) -> HttpCaller | EngineCaller:
+        """Who calls over this transport; HTTP goes to ``server`` where it is another than the usual one."""
+        if transport == "engine":
+            return EngineCaller(self.core)
+        return HttpCaller(transport, (server or self.server).url)
+
+    def logged(self, transport: str, server: Server | None = None) -> list[dict[str, Any]]:
+        """The lines of the runs since the last time."""
+        if transport == "engine":
+            return [fields(record) for record in self.records.new()]
+        return (server or self.server).runs_logged()
+
+
+def in_process(app: Path) -> tuple[Core, Records]:
+    """The engine with the functions of ``app``, configured by the environment."""
+    records = Records()
+    return build_core(load_functions(str(app)), Settings.load(), [records]), records
