@@ -92,7 +92,9 @@ class HttpCaller:
             async with reading.news:
                 if stop.kind == "hold" and self.transport in _BEAT:
                     beat = _BEAT[self.transport]
-                    await reading.news.wait_for(lambda beat=beat, seen=seen: beat.search(reading.body[seen:]) is not None)
+                    await reading.news.wait_for(
+                        lambda beat=beat, seen=seen: beat.search(reading.body[seen:]) is not None
+                    )
                 elif stop.kind == "pause" and self.transport in STREAMS:
                     await reading.news.wait_for(lambda seen=seen: len(reading.body) > seen)
                 seen = len(reading.body)

@@ -23,12 +23,14 @@ ITEM = OutputSchema(
 class Signs:
     """Implements ``domain.ports.Pulse``: counts the signs of life."""
 
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     connecting_seen: int = 0
     connected_seen: int = 0
     received_seen: int = 0
 
     def connecting(self) -> None:
         self.connecting_seen += 1
+        self.begun.set()
 
     def connected(self) -> None:
         self.connected_seen += 1
@@ -110,6 +112,11 @@ async def ask(
     except RunError as error:
         heard.error = error
     return heard
+
+
+async def first_piece(provider: Provider, signs: Signs) -> Piece | Completion:
+    async with aclosing(provider.stream(attempt(signs))) as pieces:
+        return await anext(pieces)
 
 
 async def ask_once(upstream: Upstream, *, output: OutputSchema | None = None, **settings: object) -> Heard:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from deltawire.domain.errors import Reason
-from tests.providers.asking import KEY, Heard, ask, ask_once, attempt, provider_at
+from tests.providers.asking import KEY, Heard, Signs, ask, ask_once, first_piece, provider_at
 from tests.upstream import (
     Step,
     Upstream,
@@ -30,10 +30,10 @@ from tests.upstream import (
 pytestmark = pytest.mark.anyio
 
 
-async def heard_from(*steps: Step, **settings: object) -> Heard:
+async def heard_from(*steps: Step) -> Heard:
     async with Upstream() as upstream:
         upstream.script(*steps)
-        return await ask_once(upstream, **settings)
+        return await ask_once(upstream)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,9 @@ async def test_a_status_counts_whatever_becomes_of_its_body(after_the_head: list
         await upstream.all_left()
 
 
-@pytest.mark.parametrize("content_type", ["text/html", "text/plain", "application/octet-stream", "x/" + "y" * 500, None])
+@pytest.mark.parametrize(
+    "content_type", ["text/html", "text/plain", "application/octet-stream", "x/" + "y" * 500, None]
+)
 async def test_a_reply_that_is_neither_events_nor_json_is_invalid(content_type: str | None) -> None:
     async with Upstream() as upstream, provider_at(upstream.base_url) as provider:
         upstream.script(head(content_type=content_type), body(b"<html>secret page</html>"), silence())
@@ -204,7 +206,7 @@ async def test_interim_replies_are_skipped() -> None:
 async def test_a_reply_that_is_no_http_is_invalid(nonsense: bytes) -> None:
     failure = (await heard_from(raw(nonsense), close())).failure
     assert (failure.reason, failure.retry_safe) == (Reason.upstream_invalid, False)
-    assert failure.message == "the provider 'up' does not speak HTTP/1.1: connection lost"
+    assert failure.message == "the provider 'up' does not speak HTTP/1.1"
 
 
 async def test_a_switch_of_protocols_that_nobody_asked_for_is_invalid() -> None:
@@ -212,7 +214,7 @@ async def test_a_switch_of_protocols_that_nobody_asked_for_is_invalid() -> None:
     assert (await heard_from(step, silence())).failure.reason is Reason.upstream_invalid
 
 
-@pytest.mark.parametrize("nonsense", [b"zz\r\nabc\r\n", b"-5\r\nabc\r\n", b"3\r\nabcdef\r\n", b"5;" + b"x" * 100_000])
+@pytest.mark.parametrize("nonsense", [b"zz\r\nabc\r\n", b"-5\r\nabc\r\n", b"3\r\nabcdef\r\n"])
 async def test_a_broken_chunk_cuts_the_reply_after_its_text(nonsense: bytes) -> None:
     async with Upstream() as upstream, provider_at(upstream.base_url) as provider:
         upstream.script(head(), together(text("a"), raw(nonsense)), silence())
@@ -243,20 +245,17 @@ async def test_a_name_that_nobody_knows_is_unreachable(host: str) -> None:
 
 async def test_a_server_without_tls_under_https_is_unreachable() -> None:
     async with Upstream() as upstream, provider_at(upstream.base_url.replace("http:", "https:")) as provider:
-        failure = (await ask(provider)).failure
-        assert failure.reason is Reason.upstream_unreachable
-        assert "TLS" in failure.message
+        assert (await ask(provider)).failure.reason is Reason.upstream_unreachable
         upstream._failures.clear()  # pyright: ignore[reportPrivateUsage]  (a TLS hello is no HTTP)
 
 
 async def test_opening_a_connection_is_told_while_it_goes_on() -> None:
     with never_accepting_port() as port:
-        heard = Heard()
+        signs = Signs()
         async with provider_at(f"http://127.0.0.1:{port}/v1") as provider:
-            task = asyncio.ensure_future(anext(provider.stream(attempt(heard.signs))))
-            while not heard.signs.connecting_seen:
-                await asyncio.sleep(0)
-            assert heard.signs.connected_seen == 0
+            task = asyncio.create_task(first_piece(provider, signs))
+            await asyncio.wait_for(signs.begun.wait(), 5)
+            assert (signs.connecting_seen, signs.connected_seen) == (1, 0)
             task.cancel()
             await asyncio.wait([task])
 
