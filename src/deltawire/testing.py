@@ -72,7 +72,8 @@ class Client:
             case Finished() as finished:
                 return msgspec.json.decode(finished.output or b"null")
             case error:
-                raise RunError(error.reason, error.message)
+                after = None if error.retry_after is msgspec.UNSET else error.retry_after
+                raise RunError(error.reason, error.message, retry_after=after)
 
     async def events(
         self, function: Function | str, *, settings: RunSettings | None = None, **arguments: object

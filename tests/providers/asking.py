@@ -1,5 +1,6 @@
 """A caller of providers: asks once, and keeps what it heard in order."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,12 +23,14 @@ ITEM = OutputSchema(
 class Signs:
     """Implements ``domain.ports.Pulse``: counts the signs of life."""
 
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     connecting_seen: int = 0
     connected_seen: int = 0
     received_seen: int = 0
 
     def connecting(self) -> None:
         self.connecting_seen += 1
+        self.begun.set()
 
     def connected(self) -> None:
         self.connected_seen += 1
@@ -94,7 +97,7 @@ async def ask(
     """One attempt to its end. ``after_first`` is awaited while the attempt stands at its first piece."""
     heard = Heard()
     try:
-        async with aclosing(provider.stream(attempt(heard.signs, output=output))) as pieces:
+        async with asyncio.timeout(10), aclosing(provider.stream(attempt(heard.signs, output=output))) as pieces:
             async for piece in pieces:
                 assert heard.completion is None, "a completion is the last thing"
                 if isinstance(piece, Completion):
@@ -109,6 +112,11 @@ async def ask(
     except RunError as error:
         heard.error = error
     return heard
+
+
+async def first_piece(provider: Provider, signs: Signs) -> Piece | Completion:
+    async with aclosing(provider.stream(attempt(signs))) as pieces:
+        return await anext(pieces)
 
 
 async def ask_once(upstream: Upstream, *, output: OutputSchema | None = None, **settings: object) -> Heard:

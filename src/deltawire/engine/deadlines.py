@@ -17,6 +17,7 @@ class Deadline:
     """Implements ``domain.ports.Pulse`` for the attempts of one run."""
 
     __slots__ = (
+        "_began_in",
         "_cancelled_before",
         "_connect_at",
         "_first_token_at",
@@ -45,7 +46,8 @@ class Deadline:
         self._seen = 0.0
         self._waiting: asyncio.Task[object] | None = None
         self._interrupting: asyncio.Task[object] | None = None
-        self._cancelled_before = 0
+        self._began_in = asyncio.current_task()
+        self._cancelled_before = self._began_in.cancelling() if self._began_in is not None else 0
         self.error: RunError | None = None
         self._set(self._total_at)
 
@@ -102,21 +104,30 @@ class Deadline:
         self.error = error
         if self._waiting is not None:
             self._interrupting = self._waiting
-            self._cancelled_before = self._waiting.cancelling()
             self._waiting.cancel()
 
     def claim(self) -> RunError | None:
         """In the handler of a ``CancelledError``: the error, if the cancellation was ours and nobody else's."""
         task, self._interrupting = self._interrupting, None
-        if task is None or task.uncancel() > self._cancelled_before:
+        if task is None or task.uncancel() > self._before(task):
             return None
         return self.error
+
+    def cancelled_from_outside(self) -> bool:
+        """Whether somebody cancels the task that runs this run: a ``CancelledError`` may as well be one of a task that
+        the function's own code has waited for."""
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > self._before(task)
 
     def close(self) -> None:
         """The run is over. Whatever interruption nobody claimed is taken back, so that the task can go on."""
         self._waiting = None
         self.claim()
         self._timer.cancel()
+
+    def _before(self, task: asyncio.Task[object]) -> int:
+        """How many cancellations of the task are older than the run. A caller may wait for each event in a new task."""
+        return self._cancelled_before if task is self._began_in else 0
 
     def _arm(self) -> None:
         due = self._due()

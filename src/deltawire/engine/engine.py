@@ -101,16 +101,19 @@ class Run:
             yield self.refuse(error)
         except asyncio.CancelledError:
             error = self._deadline and self._deadline.claim()
-            if error is None:  # the task that runs us is being cancelled, not the run: the caller is gone
+            if error is not None:
+                yield self.refuse(error)
+            elif self._deadline is None or self._deadline.cancelled_from_outside():
+                # The task that runs us is being cancelled, not the run: the caller is gone.
                 self._observe(Reason.canceled, "the caller left")
                 raise
-            yield self.refuse(error)
+            else:
+                yield self._failed(name)
         except GeneratorExit:
             self._observe(Reason.canceled, "the caller left")
             raise
         except Exception:
-            logger.exception("run %s of %s failed", self.id, name)
-            yield self.refuse(RunError(Reason.internal, "the server failed; its log tells more under this run_id"))
+            yield self._failed(name)
         else:
             if self._first_content is None:
                 yield started
@@ -144,6 +147,11 @@ class Run:
             partial=self._first_content is not None,
         )
 
+    def _failed(self, name: str) -> Error:
+        """In the handler of an exception that nobody named."""
+        logger.exception("run %s of %s failed", self.id, name)
+        return self.refuse(RunError(Reason.internal, "the server failed; its log tells more under this run_id"))
+
     async def _begin(self, name: str, request: RunRequest) -> tuple[Started, Attempts, Deadline]:
         """From a name and JSON to the attempts at a model; all that can be wrong with a request is found here."""
         plan = self._plan = self._engine.plan(name)
@@ -156,6 +164,7 @@ class Run:
         deadline.error = self._stopped
         deadline.resume()
         messages = await self._render(function, arguments)
+        deadline.resume()  # raises for a limit whose interruption the function's own code has swallowed
         attempt = Attempt(
             model=plan.model.id,
             messages=messages,
@@ -180,14 +189,19 @@ class Run:
         )
 
     async def _render(self, function: Function, arguments: dict[str, object]) -> tuple[Message, ...]:
-        """Call the function's own code."""
+        """Call the function's own code. Its exceptions are exceptions: not even ``SystemExit`` ends the server."""
+        call = partial(_called, function, arguments)
         if function.is_async or function.inline:
-            rendered = function.code(**arguments)
-            if asyncio.iscoroutine(rendered):
-                rendered = await rendered
+            rendered = call()
         else:
-            call = partial(copy_context().run, partial(function.code, **arguments))
-            rendered = await asyncio.get_running_loop().run_in_executor(self._engine.pool, call)
+            rendered = await asyncio.get_running_loop().run_in_executor(
+                self._engine.pool, partial(copy_context().run, call)
+            )
+        if asyncio.iscoroutine(rendered):
+            try:
+                rendered = await rendered
+            except SystemExit as error:
+                raise RuntimeError(f"function '{function.name}' called exit") from error
         return messages_of(rendered)
 
     def _finish(self, answer: Answer, completion: Completion | None, max_tokens: int | None, attempts: int) -> Finished:
@@ -226,6 +240,13 @@ class Run:
         )
         for observer in self._engine.observers:
             observer.ended(record)
+
+
+def _called(function: Function, arguments: dict[str, object]) -> object:
+    try:
+        return function.code(**arguments)
+    except (StopIteration, SystemExit) as error:  # a future cannot carry the one, a loop not survive the other
+        raise RuntimeError(f"function '{function.name}' raised {type(error).__name__}") from error
 
 
 def _first(wanted: float | None, otherwise: float | None) -> float | None:

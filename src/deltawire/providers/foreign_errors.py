@@ -5,7 +5,9 @@ our credentials blotted out; never its HTML.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from time import time
@@ -16,6 +18,8 @@ import msgspec
 from deltawire.domain.errors import Reason, RunError
 
 _LONGEST_QUOTE = 300
+_LONGEST_WAIT = 366 * 86400.0  # what asks for more has another unit, or jokes
+_HTML = re.compile(r"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _BUSY = frozenset({429, 503, 529})
 
 
@@ -29,7 +33,8 @@ def from_status(
     if reason is Reason.upstream_auth:
         message = f"{answered}: it does not accept our credentials; check the api_key of '{provider}'"
     else:
-        message = f"{answered}: {quote(words, secrets)}" if words else answered
+        quoted = quote(words or "", secrets)
+        message = f"{answered}: {quoted}" if quoted else answered
     should_retry = headers.get("x-should-retry")
     # Only a provider that says "not now" has done no work; after a 500 nobody knows what was billed.
     retry_safe = should_retry == "true" or (
@@ -42,7 +47,8 @@ def from_stream(provider: str, code: str | None, words: str | None, secrets: Seq
     """The error for an error object inside a reply of status 200."""
     status = int(code) if code and code.isdecimal() and len(code) == 3 else 0
     reason = _by_code(code, status) or (_by_status(status) if status >= 400 else Reason.upstream_error)
-    said = f": {quote(words, secrets)}" if words else (f" ({quote(code, secrets)})" if code else "")
+    quoted, named = quote(words or "", secrets), quote(code or "", secrets)
+    said = f": {quoted}" if quoted else f" ({named})" if named else ""
     return RunError(reason, f"the provider '{provider}' failed in the middle of its reply{said}")
 
 
@@ -57,13 +63,15 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time) -> 
             seconds = float(value) * scale
         except ValueError:
             seconds = _seconds_until(value, now)
-        if math.isfinite(seconds) and seconds >= 0:
+        if 0 <= seconds <= _LONGEST_WAIT:  # false for NaN
             return seconds
     return None
 
 
 def quote(words: str, secrets: Sequence[str]) -> str:
-    """Foreign words as one bounded line without our secrets."""
+    """Foreign words as one bounded line without our secrets. Of a web page nothing is left."""
+    if _HTML.search(words):
+        return ""
     for secret in secrets:
         words = words.replace(secret, "…")
     line = " ".join("".join(c if c.isprintable() else " " for c in words).split())
@@ -72,7 +80,9 @@ def quote(words: str, secrets: Sequence[str]) -> str:
 
 def _seconds_until(date: str, now: Callable[[], float]) -> float:
     try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now())
+        moment = parsedate_to_datetime(date)
+        moment = moment.replace(tzinfo=moment.tzinfo or UTC)  # "-0000" comes out without one
+        return max(0.0, moment.timestamp() - now())
     except (ValueError, OverflowError):
         return math.nan
 
@@ -136,4 +146,18 @@ def code_and_words(error: object) -> tuple[str | None, str | None]:
     fields = cast("dict[str, object]", error)
     code = fields.get("code") or fields.get("type")
     message = fields.get("message") or fields.get("detail")
-    return (str(code) if isinstance(code, str | int) else None), (message if isinstance(message, str) else None)
+    words = message if isinstance(message, str) else None
+    if filtered := _filtered(fields):
+        words = f"{words or 'filtered'} ({', '.join(filtered)})"
+    return (str(code) if isinstance(code, str | int) else None), words
+
+
+def _filtered(error: dict[str, object]) -> list[str]:
+    """The categories for which Azure filtered a prompt, from ``innererror.content_filter_result``."""
+    results = _object(_object(error.get("innererror")).get("content_filter_result"))
+    return [name for name, verdict in results.items() if _object(verdict).get("filtered") is True]
+
+
+def _object(value: object) -> dict[str, object]:
+    """Itself where it is a JSON object, else an empty one."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

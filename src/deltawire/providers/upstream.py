@@ -7,9 +7,10 @@ whether work can have started.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from types import SimpleNamespace
+from weakref import WeakSet
 
 import aiohttp
 
@@ -43,6 +44,7 @@ class Upstream:
         self._keep_alive = keep_alive
         self._session: aiohttp.ClientSession | None = None
         self._drains: set[asyncio.Task[None]] = set()
+        self._connections: WeakSet[asyncio.Future[None]] = WeakSet()
 
     @asynccontextmanager
     async def post(self, path: str, body: bytes, pulse: Pulse) -> AsyncGenerator[aiohttp.ClientResponse, None]:
@@ -50,9 +52,10 @@ class Upstream:
         connection."""
         response = await self._send(path, body, pulse)
         try:
-            if response.status != 200:
-                raise await self._refused(response)
-            yield response
+            with self._told_of_its_end(response):
+                if response.status != 200:
+                    raise await self._refused(response)
+                yield response
         except (aiohttp.ClientError, ConnectionError) as error:
             response.close()
             raise RunError(
@@ -81,7 +84,7 @@ class Upstream:
                 allow_redirects=False,
                 trace_request_ctx=pulse,
             )
-        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
             message = f"the provider '{self.provider}' cannot be reached: {_why(error)}"
             raise RunError(Reason.upstream_unreachable, message, retry_safe=True) from error
         except aiohttp.ClientResponseError as error:
@@ -109,10 +112,38 @@ class Upstream:
             )
         return self._session
 
+    @contextmanager
+    def _told_of_its_end(self, response: aiohttp.ClientResponse) -> Generator[None, None, None]:
+        """Whoever reads the body hears that the connection has ended. aiohttp forgets to say so where it was aiohttp
+        that closed, because a chunk of the body was malformed: the reader would wait until a limit is over."""
+        protocol = response.connection.protocol if response.connection is not None else None
+        closed = protocol.closed if protocol is not None else None
+        if closed is None:  # the body is here already
+            yield
+            return
+        if closed not in self._connections:
+            self._connections.add(closed)
+            closed.add_done_callback(_seen)
+
+        def tell(_: "asyncio.Future[None]") -> None:
+            if not response.content.is_eof() and response.content.exception() is None:
+                response.content.set_exception(aiohttp.ClientPayloadError("the body is malformed"))
+
+        closed.add_done_callback(tell)
+        try:
+            yield
+        finally:
+            closed.remove_done_callback(tell)
+
     async def _refused(self, response: aiohttp.ClientResponse) -> RunError:
+        """A status says enough: its body is read as far as it comes soon and whole."""
         body = b""
-        while len(body) < _LONGEST_ERROR_BODY and (received := await response.content.readany()):
-            body += received
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while len(body) < _LONGEST_ERROR_BODY and (received := await response.content.readany()):
+                    body += received
+        except (TimeoutError, aiohttp.ClientError, ConnectionError):
+            pass
         return foreign_errors.from_status(self.provider, response.status, response.headers, body, self.secrets)
 
     def _let_go(self, response: aiohttp.ClientResponse) -> None:
@@ -142,6 +173,12 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
         pass
 
 
+def _seen(closed: "asyncio.Future[None]") -> None:
+    """Look at how a connection ended: else asyncio complains that nobody did."""
+    if not closed.cancelled():
+        closed.exception()
+
+
 async def _connecting(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
     context.trace_request_ctx.connecting()
 
@@ -152,7 +189,7 @@ async def _connected(_session: aiohttp.ClientSession, context: SimpleNamespace, 
 
 def _why(error: BaseException) -> str:
     """The bottom of it, in the operating system's words, without addresses."""
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
+    if isinstance(error, aiohttp.ClientConnectorDNSError | UnicodeError):
         return "its host name is not known"
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return "its TLS certificate or handshake is not acceptable"

@@ -1,7 +1,8 @@
 """A server that speaks OpenAI's chat completions: an attempt in, pieces and a completion out."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, Mapping
 
 import aiohttp
 
@@ -15,6 +16,7 @@ from deltawire.providers.openai.strict_schema import StrictSchema, strict
 from deltawire.providers.upstream import Upstream, come_before_the_cut
 
 _TAIL_SECONDS = 1.0
+_TELLING = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
 
 
 class OpenAI:
@@ -23,7 +25,7 @@ class OpenAI:
 
     def __init__(self, name: str, settings: OpenAISettings, api_key: str | None) -> None:
         self._settings = settings
-        secrets = (api_key,) if api_key else ()
+        secrets = _secrets(api_key, settings.headers)
         self._foreign = Foreign(name, secrets)
         headers = {"content-type": "application/json", **settings.headers}
         if api_key:
@@ -87,6 +89,13 @@ class OpenAI:
                 message = f"the provider '{self._foreign.provider}' sent a reply of more than {limit} bytes"
                 raise RunError(Reason.upstream_invalid, message)
         return bytes(body)
+
+
+def _secrets(api_key: str | None, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """What must be in no message: the key, and what a header holds whose name says so, with and without its scheme."""
+    values = [value.strip() for name, value in headers.items() if _TELLING.search(name)]
+    said = [api_key or "", *values, *(value.rpartition(" ")[2] for value in values)]
+    return tuple(sorted(filter(None, said), key=len, reverse=True))
 
 
 class _Tail:
