@@ -92,15 +92,17 @@ class HttpCaller:
                 reading.socket.shutdown(socket.SHUT_WR)
                 continue
             async with reading.news:
-                await reading.news.wait_for(lambda stop=stop, seen=seen: self._has_seen(stop, reading.body[seen:]))
+                await reading.news.wait_for(
+                    lambda stop=stop, seen=seen: self._has_seen(stop, bytes(reading.body[seen:]))
+                )
                 seen = len(reading.body)
             stop.gate.open()
 
-    def _has_seen(self, stop: Stop, news: bytes | bytearray) -> bool:
+    def _has_seen(self, stop: Stop, news: bytes) -> bool:
         """Whether the caller has what the stop waits for. A transport that does not show it has nothing to wait for."""
         if stop.kind == "hold":
             return self.transport not in _BEAT or _BEAT[self.transport].search(news) is not None
-        return self.transport not in STREAMS or len(news) > 0
+        return self.transport not in STREAMS or stop.shown_in(news, self.transport)
 
 
 async def _in_chunks(body: bytes) -> AsyncIterator[bytes]:

@@ -38,7 +38,17 @@ class Stop:
     (``hold``), or to have left (``leave``)."""
 
     kind: str
+    words: str = ""
+    """What was said last before it."""
+    reasoned: bool = False
+    """Whether that was reasoning, which not every transport shows."""
     gate: Gate = field(default_factory=Gate)
+
+    def shown_in(self, news: bytes, transport: str) -> bool:
+        """Whether a caller who streams has the words by now."""
+        if transport == "text":
+            return self.reasoned or self.words.encode() in news
+        return json.dumps(self.words, ensure_ascii=False).encode() in news
 
 
 @dataclass(slots=True)
@@ -49,6 +59,8 @@ class Script:
     finish: str | None = None
     done: bool = False
     _said: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    _last: str = ""
+    _reasoned: bool = False
 
     @classmethod
     def read(cls, notation: str) -> "Script":
@@ -77,12 +89,14 @@ class Script:
             case "then":
                 self.attempts.append([])
             case "pause" | "hold" | "leave":
-                stop = Stop(verb)
+                stop = Stop(verb, self._last, self._reasoned)
                 self.stops.append(stop)
                 self.attempts[-1].append(stop.gate.wait())
             case _:
                 if verb in ("text", "refusal", "completion"):
                     self._said.append((verb, json.loads(rest)))
+                if verb in ("text", "refusal", "reasoning"):
+                    self._last, self._reasoned = json.loads(rest), verb == "reasoning"
                 if verb in ("finish", "completion"):
                     self.finish = rest if verb == "finish" else "stop"
                 self.done = self.done or verb == "done"
