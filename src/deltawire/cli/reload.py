@@ -19,7 +19,7 @@ from pathlib import Path
 from watchfiles import Change, DefaultFilter, watch
 
 from deltawire.cli.app import app_of
-from deltawire.cli.serve import Flags, listen
+from deltawire.cli.serving import Flags, listen
 from deltawire.cli.terminal import complain
 from deltawire.domain.errors import DeclarationError
 from deltawire.settings import Settings, config_file
