@@ -75,12 +75,17 @@ async def leaves(
 
 async def all_canceled(server: Server, count: int) -> None:
     """The log has one line for each run, and says that its caller left."""
+    assert await logged(server, count) == ["canceled"] * count
+
+
+async def logged(server: Server, count: int) -> list[str]:
+    """The outcomes of the runs whose lines come into the log within a second: so many, or more."""
     lines = server.runs_logged()
     async with asyncio.timeout(1):
         while len(lines) < count:
             await asyncio.sleep(0.01)
             lines += server.runs_logged()
-    assert [line["outcome"] for line in lines] == ["canceled"] * count
+    return [line["outcome"] for line in lines]
 
 
 async def nothing(visitor: Visitor) -> None:
@@ -186,6 +191,17 @@ async def test_a_caller_that_reads_nothing_slows_the_provider(matrix: Matrix, tr
     visitor.leave("close")
     await exchange.client_left()
     await all_canceled(matrix.server, 1)
+
+
+@pytest.mark.parametrize("transport", STREAMS)
+async def test_a_caller_that_reads_nothing_is_cut_when_the_runs_time_is_over(matrix: Matrix, transport: str) -> None:
+    matrix.provider.always(head(), repeat(text("x" * 60_000)))
+    visitor = await Visitor.calling(transport, matrix.server, Call("brief"))
+    await (await matrix.provider.requested()).client_left(within=3)
+    assert await logged(matrix.server, 1) == ["total_timeout"]
+    async with asyncio.timeout(5):
+        assert not (await visitor.reader.read()).endswith(b"\r\n0\r\n\r\n")
+    visitor.leave("close")
 
 
 async def stands_still(exchange: Exchange) -> None:

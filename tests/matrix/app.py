@@ -1,6 +1,7 @@
 """The functions of the page's examples, served to the tests."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -71,6 +72,22 @@ async def waiting(file: str) -> str:
 @function
 def broken(message: str) -> NoReturn:
     raise RuntimeError(f"this function fails on purpose: {message}")
+
+
+@function
+def exiting(message: str) -> NoReturn:
+    sys.exit(f"this function exits on purpose: {message}")
+
+
+@function
+async def exiting_later(message: str) -> NoReturn:
+    await asyncio.sleep(0)
+    sys.exit(f"this function exits on purpose: {message}")
+
+
+@function
+def exhausted(message: str) -> str:
+    return next(iter(()), *message[:0])  # fails on purpose
 
 
 class Items(BaseModel):

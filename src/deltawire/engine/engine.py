@@ -112,7 +112,9 @@ class Run:
                 logger.exception(_FAILED, self.id, name)
                 yield self.refuse(_internal())
         except GeneratorExit:
-            self._observe(Reason.canceled, "the caller left")
+            # A limit that is over while the caller does not read cannot be told; the log tells it.
+            over = (self._deadline and self._deadline.error) or RunError(Reason.canceled, "the caller left")
+            self._observe(over.reason, over.message)
             raise
         except Exception:
             logger.exception(_FAILED, self.id, name)
