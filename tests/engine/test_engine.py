@@ -1,0 +1,407 @@
+"""What a run is from its arrival to its terminal event, with a script for a model."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from datetime import date
+from enum import StrEnum
+from typing import cast
+
+import pytest
+from pydantic import BaseModel
+
+from deltawire import Message, Prompt, function
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.events import Event, Finished, FinishReason, Piece, Reasoning, Started, Text, Usage
+from deltawire.domain.function import Function
+from deltawire.domain.ports import Attempt, Completion
+from deltawire.domain.run import RunSettings
+from deltawire.engine.engine import Engine
+from deltawire.engine.plan import Model, Plan
+from tests.engine.stage import collected, request, stage
+
+pytestmark = pytest.mark.anyio
+
+
+@function(max_tokens=100, temperature=0.5)
+def say(words: str) -> Prompt:
+    return Prompt(system="Speak.", user=words)
+
+
+class Item(BaseModel):
+    name: str
+    since: date | None = None
+
+
+class Colour(StrEnum):
+    red = "red"
+    blue = "blue"
+
+
+@function(output=Item)
+def item(words: str) -> str:
+    return words
+
+
+@function(output=list[Item])
+def items(words: str) -> str:
+    return words
+
+
+@function(output=Colour)
+def colour(words: str) -> str:
+    return words
+
+
+def ended(reason: FinishReason) -> Completion:
+    return Completion(finish_reason=reason, usage=Usage(3, 4))
+
+
+async def test_a_run_is_started_pieces_finished_in_this_order() -> None:
+    async with stage([say], Reasoning("hm"), "a", "b", ended(FinishReason.stop)) as on:
+        events = await on.events("say", request(words="hi"))
+        started = events[0]
+        assert isinstance(started, Started)
+        assert (started.function, started.model, started.max_tokens, started.timeout) == (
+            "say",
+            "scripted:script",
+            100,
+            300,
+        )
+        assert events[1:-1] == [Reasoning("hm"), Text("a"), Text("b")]
+        assert events[-1] == Finished(
+            run_id=started.run_id, output=None, finish_reason=FinishReason.stop, usage=Usage(3, 4), attempts=1
+        )
+
+
+async def test_an_empty_answer_is_started_and_finished() -> None:
+    async with stage([say], ended(FinishReason.stop)) as on:
+        events = await on.events("say", request(words="hi"))
+        assert [type(event) for event in events] == [Started, Finished]
+        assert on.record.first_content is None
+
+
+async def test_the_record_of_a_run_tells_all_of_it() -> None:
+    async with stage([say], "a") as on:
+        events = await on.events("say", request(words="hi"))
+        record = on.record
+        assert isinstance(events[0], Started)
+        assert (record.run_id, record.transport, record.function, record.model, record.attempts) == (
+            events[0].run_id,
+            "test",
+            "say",
+            "scripted:script",
+            1,
+        )
+        assert record.first_content is not None
+        assert 0 <= record.first_content <= record.total
+
+
+async def test_the_provider_gets_messages_and_settings() -> None:
+    async with stage([say], "a") as on:
+        await on.events("say", request(words="hi", settings=RunSettings(temperature=0.0, seed=7, max_tokens=5)))
+        (attempt,) = on.provider.attempts
+        assert attempt.messages == (Message(role="system", content="Speak."), Message(role="user", content="hi"))
+        assert (attempt.model, attempt.max_tokens, attempt.temperature, attempt.seed) == ("script", 5, 0.0, 7)
+
+
+@pytest.mark.parametrize(("wanted", "given"), [(None, 100), (1, 1), (100, 100), (101, 100)])
+async def test_max_tokens_above_the_cap_is_lowered_to_it(wanted: int | None, given: int) -> None:
+    async with stage([say], "a") as on:
+        events = await on.events("say", request(words="hi", settings=RunSettings(max_tokens=wanted)))
+        assert isinstance(events[0], Started)
+        assert events[0].max_tokens == on.provider.attempts[0].max_tokens == given
+
+
+@pytest.mark.parametrize(("wanted", "given"), [(None, 300.0), (1.5, 1.5), (1e9, 300.0)])
+async def test_a_timeout_above_the_total_is_lowered_to_it(wanted: float | None, given: float) -> None:
+    async with stage([say], "a") as on:
+        events = await on.events("say", request(words="hi", timeout=wanted))
+        assert isinstance(events[0], Started)
+        assert events[0].timeout == given
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "about"),
+    [
+        ("sya", Reason.unknown_function, "'say'"),
+        ("x" * 1000, Reason.unknown_function, "'item', 'say'"),
+        ("say", Reason.invalid_input, "input.words"),
+    ],
+)
+async def test_what_cannot_be_run_is_refused_with_the_way_out(name: str, reason: Reason, about: str) -> None:
+    async with stage([say, item], "a") as on:
+        error = await on.error(name, request(other="hi"))
+        assert error.reason is reason
+        assert about in error.message
+        assert len(error.message) < 300
+        assert on.provider.attempts == []
+
+
+async def test_a_variant_that_does_not_exist_is_refused() -> None:
+    async with stage([say], "a") as on:
+        assert (await on.error("say", request(words="hi", variant="b"))).reason is Reason.unknown_variant
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("reason", FinishReason)
+async def test_a_text_function_finishes_with_every_finish_reason(reason: FinishReason, whole: bool) -> None:
+    async with stage([say], "a\u2028", "b", ended(reason)) as on:
+        finished = await on.finished("say", request(words="hi"), whole=whole)
+        assert (finished.finish_reason, finished.usage) == (reason, Usage(3, 4))
+        assert finished.output is None if not whole else bytes(finished.output or b"") == '"a\u2028b"'.encode()
+
+
+@pytest.mark.parametrize("name", ["say", "item"])
+@pytest.mark.parametrize(
+    ("reason", "becomes"),
+    [
+        (FinishReason.length, Reason.output_truncated),
+        (FinishReason.content_filter, Reason.content_filter),
+        (FinishReason.refusal, Reason.refusal),
+        (FinishReason.unknown, Reason.upstream_truncated),
+    ],
+)
+async def test_strict_callers_and_typed_functions_get_an_error_instead(
+    name: str, reason: FinishReason, becomes: Reason
+) -> None:
+    async with stage([say, item], '{"name":"a"}', ended(reason)) as on:
+        error = await on.error(name, request(words="hi"), strict=name == "say")
+        assert (error.reason, error.partial) == (becomes, True)
+        assert on.record.usage == Usage(3, 4)
+
+
+async def test_a_refusal_tells_the_model_s_words() -> None:
+    async with stage([item], Completion(finish_reason=FinishReason.refusal, refusal="cannot help")) as on:
+        error = await on.error("item", request(words="hi"))
+        assert (error.message, error.partial) == ("the model refused to answer: cannot help", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "output"),
+    [
+        ("item", '{"name":"a"}', '{"name":"a","since":null}'),
+        ("item", 'Sure:\n```json\n{"name": "a", "since": "2026-11-30",}\n```', '{"name":"a","since":"2026-11-30"}'),
+        ("items", '{"value":[{"name":"é\u2028"}]}', '[{"name":"é\u2028","since":null}]'),
+        ("items", '{"value":[]}', "[]"),
+        ("colour", '{"value":"blue"}', '"blue"'),
+    ],
+)
+async def test_a_typed_answer_is_validated(name: str, answer: str, output: str) -> None:
+    async with stage([item, items, colour], *answer) as on:
+        finished = await on.finished(name, request(words="hi"))
+        assert bytes(finished.output or b"").decode() == output
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "about"),
+    [
+        ("item", "", "is not the JSON of Item"),
+        ("item", '{"name":"a"', "is not the JSON of Item"),
+        ("item", '{"name":1}', "output.name"),
+        ("item", '{"name":"a","since":"tomorrow"}', "output.since"),
+        ("items", '[{"name":"a"}]', "output"),
+        ("colour", '{"value":"green"}', "output.value"),
+    ],
+)
+async def test_an_answer_of_another_type_is_invalid(name: str, answer: str, about: str) -> None:
+    async with stage([item, items, colour], *([answer] if answer else []), ended(FinishReason.stop)) as on:
+        error = await on.error(name, request(words="hi"))
+        assert error.reason is Reason.output_invalid
+        assert about in error.message
+
+
+async def test_a_typed_answer_over_the_limit_is_never_shortened() -> None:
+    @function(output=Item, max_answer_bytes=20)
+    def small(words: str) -> str:
+        return words
+
+    async with stage([small], '{"name":"', "é" * 5, '"}', "never") as on:
+        error = await on.error("small", request(words="hi"))
+        assert (error.reason, error.partial, on.provider.closed_early) == (Reason.answer_too_large, True, 1)
+        on.provider.say('{"name":"', "é" * 4, '"}')
+        await on.finished("small", request(words="hi"))
+
+
+async def test_a_streamed_text_is_not_kept_and_has_no_limit() -> None:
+    @function(max_answer_bytes=2)
+    def small(words: str) -> str:
+        return words
+
+    async with stage([small], "abc") as on:
+        await on.finished("small", request(words="hi"))
+        assert (await on.error("small", request(words="hi"), whole=True)).reason is Reason.answer_too_large
+
+
+async def test_async_and_inline_functions_run_in_the_loop_and_sync_ones_beside_it() -> None:
+    threads: list[threading.Thread] = []
+
+    @function
+    async def waits(words: str) -> str:
+        await asyncio.sleep(0)
+        threads.append(threading.current_thread())
+        return words
+
+    @function(inline=True)
+    def inline(words: str) -> str:
+        threads.append(threading.current_thread())
+        return words
+
+    @function
+    def blocks(words: str) -> str:
+        threads.append(threading.current_thread())
+        return words
+
+    async with stage([waits, inline, blocks], "a") as on:
+        for name in ("waits", "inline", "blocks"):
+            await on.finished(name, request(words="hi"))
+    here = threading.current_thread()
+    assert [thread is here for thread in threads] == [True, True, False]
+
+
+async def test_sixty_four_sync_functions_overlap() -> None:
+    together = threading.Barrier(64, timeout=10)
+
+    @function
+    def blocks(words: str) -> str:
+        together.wait()
+        return words
+
+    async with stage([blocks], "a") as on:
+        runs = [collected(on.arrive(), "blocks", request(words="hi")) for _ in range(64)]
+        assert all(isinstance(events[-1], Finished) for events in await asyncio.gather(*runs))
+
+
+class Unknown(Exception):
+    pass
+
+
+def _failing(kind: str, error: BaseException) -> Function:
+    if kind == "async":
+
+        @function
+        async def fails(words: str) -> str:  # noqa: ARG001
+            await asyncio.sleep(0)
+            raise error
+
+        return fails
+
+    @function(inline=kind == "inline")
+    def fails(words: str) -> str:  # noqa: ARG001
+        raise error
+
+    return fails
+
+
+@pytest.mark.parametrize("kind", ["async", "inline", "thread"])
+@pytest.mark.parametrize("error", [Unknown("secret"), StopIteration(1), SystemExit(3), TimeoutError()])
+async def test_a_function_that_raises_is_our_failure_and_is_logged(
+    kind: str, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with stage([_failing(kind, error)], "a") as on:
+        failure = await on.error("fails", request(words="hi"))
+        assert (failure.reason, failure.partial) == (Reason.internal, False)
+        assert "secret" not in failure.message
+        assert f"run {failure.run_id} of fails failed" in caplog.text
+        assert on.provider.attempts == []
+
+
+async def test_a_function_whose_own_task_was_cancelled_is_our_failure() -> None:
+    @function
+    async def fails(words: str) -> str:
+        task = asyncio.create_task(asyncio.Event().wait())
+        asyncio.get_running_loop().call_soon(task.cancel)
+        await task
+        return words
+
+    async with stage([fails], "a") as on:
+        assert (await on.error("fails", request(words="hi"))).reason is Reason.internal
+
+
+@pytest.mark.parametrize("kind", ["async", "inline", "thread"])
+async def test_a_function_may_refuse_by_a_run_error(kind: str) -> None:
+    error = RunError(Reason.invalid_input, "no such customer", retry_after=1.5)
+    async with stage([_failing(kind, error)], "a") as on:
+        failure = await on.error("fails", request(words="hi"))
+        assert (failure.reason, failure.message, failure.retry_after) == (Reason.invalid_input, "no such customer", 1.5)
+
+
+@pytest.mark.parametrize("returned", [None, 5, b"x", [], [1], Prompt(), {"user": "x"}])
+async def test_a_function_that_returns_no_prompt_is_our_failure(
+    returned: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    @function(inline=True)
+    def returns(words: str) -> str:  # noqa: ARG001  (its type is what is wrong with it)
+        return cast("str", returned)
+
+    async with stage([returns], "a") as on:
+        assert (await on.error("returns", request(words="hi"))).reason is Reason.internal
+        assert "run " in caplog.text
+
+
+class Foreign:
+    """A provider with a fault."""
+
+    def __init__(self, *steps: Piece | Completion | BaseException) -> None:
+        self._steps = steps
+
+    async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:  # noqa: ARG002
+        for step in self._steps:
+            if isinstance(step, BaseException):
+                raise step
+            yield step
+
+    async def close(self) -> None:
+        pass
+
+
+async def _events_of(provider: Foreign) -> Sequence[Event]:
+    async with stage([say]) as on:
+        plan = on.engine.plans["say"]
+        engine = Engine({"say": Plan(plan.function, Model("f:m", "m", provider))}, on.engine.observers, on.engine.pool)
+        events = await collected(engine.arrive("test"), "say", request(words="hi"))
+        assert on.record.failed
+        return events
+
+
+@pytest.mark.parametrize("steps", [[], [Text("a")], [Unknown()], [Text("a"), Unknown()], [Text("a"), OSError()]])
+async def test_a_provider_with_a_fault_is_our_failure(
+    steps: list[Piece | Completion | BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "deltawire.engine")
+    error = (await _events_of(Foreign(*steps)))[-1]
+    assert getattr(error, "reason", None) is Reason.internal
+    assert getattr(error, "partial", None) is bool(steps and isinstance(steps[0], Text))
+
+
+async def test_closing_the_events_early_closes_the_provider_and_is_observed_once() -> None:
+    async with stage([say], "a", asyncio.Event()) as on:
+        run = on.arrive()
+        async with aclosing(run.events("say", request(words="hi"))) as events:
+            assert isinstance(await anext(events), Started)
+            assert await anext(events) == Text("a")
+        assert on.provider.closed_early == 1
+        on.assert_canceled()
+
+
+async def test_events_that_are_never_iterated_are_not_observed() -> None:
+    async with stage([say], "a") as on:
+        async with aclosing(on.arrive().events("say", request(words="hi"))):
+            pass
+        assert on.records == []
+
+
+async def test_each_event_may_be_waited_for_in_a_task_of_its_own() -> None:
+    async with stage([say], "a", "b") as on:
+        async with aclosing(on.arrive().events("say", request(words="hi"))) as events:
+            kinds = [type(await asyncio.wait_for(anext(events), 5)) for _ in range(4)]
+        assert kinds == [Started, Text, Text, Finished]
+
+
+async def test_the_outcome_of_a_text_run_holds_the_text() -> None:
+    async with stage([say], "a", '"', Reasoning("r"), "b") as on:
+        outcome = await on.arrive().outcome("say", request(words="hi"))
+        assert isinstance(outcome, Finished)
+        assert bytes(outcome.output or b"") == b'"a\\"b"'
