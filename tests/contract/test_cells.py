@@ -8,7 +8,7 @@ from tests.matrix.stage import Matrix
 
 pytestmark = pytest.mark.anyio
 
-NOT_IN_THE_RUNS_TRANSPORT = {"unknown_path", "method_not_allowed", "not_acceptable", "forbidden"}
+NOT_IN_THE_RUNS_TRANSPORT = {"unknown_path", "method_not_allowed", "not_acceptable", "forbidden", "expectation_failed"}
 """Refused before it is known which transport is meant: the log says ``http``."""
 
 

@@ -8,7 +8,7 @@ _CODES = {
     "invalid_input invalid_json": "invalid_argument",
     "not_acceptable unsupported_media upstream_rejected": "invalid_argument",
     "unknown_function unknown_path unknown_variant": "not_found",
-    "method_not_allowed": "unimplemented",
+    "method_not_allowed expectation_failed": "unimplemented",
     "request_too_large overloaded upstream_rate_limited answer_too_large": "resource_exhausted",
     "draining upstream_unreachable upstream_error upstream_truncated upstream_invalid": "unavailable",
     "connect_timeout first_token_timeout idle_timeout total_timeout": "deadline_exceeded",

@@ -165,9 +165,9 @@ class Contract:
         reason = self._reason.get(row.get("reason", ""), {})
         call = Call.read(row["function"], row["caller"])
         retry_after = row.get("retry_after") or None
-        path, allow = f"/v1/functions/{call.function}", "GET, HEAD, POST"
+        path, allow = f"/v1/functions/{call.function}", "GET, HEAD, OPTIONS, POST"
         if transport == "invoke":
-            path, allow = "/invoke", "POST"
+            path, allow = "/invoke", "OPTIONS, POST"
         values: dict[str, str | None] = {
             "function": row["function"],
             "model": function.get("model"),
@@ -188,6 +188,7 @@ class Contract:
             "partial": "true" if row["text"] else "false",
             "shape": '{"type": "…", "input": …}' if transport == "invoke" else '{"input": …}',
             "path": path,
+            "accept_encoding": "gzip" if "content-encoding: br" in row["caller"] else None,
             "allow": allow if row.get("reason") == "method_not_allowed" else None,
         }
         message = row.get("message")

@@ -1,5 +1,6 @@
 """What the page's tables write in few words: the steps of a provider, and how a call differs from the usual one."""
 
+import gzip
 import json
 import re
 from dataclasses import dataclass, field
@@ -177,6 +178,8 @@ class Call:
     path: str | None = None
     method: str = "POST"
     headers: dict[str, str] = field(default_factory=dict[str, str])
+    coding: str | None = None
+    """How the body is compressed: ``whole``, ``damaged``, ``cut``, or ``of 2 MB``: well, and with that much in it."""
     accepts: bool = True
     """False: the caller rules out the reply that it should get."""
 
@@ -198,6 +201,9 @@ class Call:
             case "header":
                 name, _, value = rest.partition(": ")
                 call.headers[name] = value
+            case "gzip":
+                call.headers["content-encoding"] = "gzip"
+                call.coding = rest or "whole"
             case "accept":
                 call.accepts = False
             case "body":
@@ -208,11 +214,24 @@ class Call:
         return call
 
     def run_request(self) -> bytes:
-        return self.body if self.body is not None else f'{{"input":{self.input}{self.members}}}'.encode()
+        return self._coded(f'{{"input":{self.input}{self.members}}}')
 
     def invoke_request(self) -> bytes:
-        named = f'{{"type":"{self.function}","input":{self.input}{self.members}}}'
-        return self.body if self.body is not None else named.encode()
+        return self._coded(f'{{"type":"{self.function}","input":{self.input}{self.members}}}')
+
+    def _coded(self, usual: str) -> bytes:
+        body = self.body if self.body is not None else usual.encode()
+        match self.coding:
+            case "damaged":
+                return gzip.compress(body)[:-8] + b"-damaged"
+            case "cut":
+                return gzip.compress(body)[:-4]
+            case "of 2 MB":
+                return gzip.compress(_BODIES["of 2 MB"])
+            case "whole":
+                return gzip.compress(body)
+            case _:
+                return body
 
 
 _BODIES: dict[str, bytes] = {

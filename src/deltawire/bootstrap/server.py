@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from typing_extensions import override
 
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.http_protocol import HttpProtocol
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
 from deltawire.settings import Settings
@@ -72,7 +73,7 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
     server = _Server(
         uvicorn.Config(
             build_http(core, settings),
-            http="httptools",
+            http=HttpProtocol,
             ws="none",
             lifespan="off",
             log_config=None,

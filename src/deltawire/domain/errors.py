@@ -46,6 +46,7 @@ class Reason(StrEnum):
     unsupported_media = "unsupported_media"
     method_not_allowed = "method_not_allowed"
     request_too_large = "request_too_large"
+    expectation_failed = "expectation_failed"
     overloaded = "overloaded"
     draining = "draining"
     connect_timeout = "connect_timeout"
@@ -90,6 +91,7 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.unsupported_media: _Meaning(Code.invalid_argument, False),
     Reason.method_not_allowed: _Meaning(Code.unimplemented, False),
     Reason.request_too_large: _Meaning(Code.resource_exhausted, False),
+    Reason.expectation_failed: _Meaning(Code.unimplemented, False),
     Reason.overloaded: _Meaning(Code.resource_exhausted, True),
     Reason.draining: _Meaning(Code.unavailable, True),
     Reason.connect_timeout: _Meaning(Code.deadline_exceeded, True),

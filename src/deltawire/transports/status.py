@@ -12,6 +12,7 @@ HTTP_STATUS: dict[Reason, int] = {
     Reason.unsupported_media: 415,
     Reason.method_not_allowed: 405,
     Reason.request_too_large: 413,
+    Reason.expectation_failed: 417,
     Reason.overloaded: 429,
     Reason.draining: 503,
     Reason.connect_timeout: 504,

@@ -1,20 +1,27 @@
 """The ASGI app: which path leads where, and what is told to a request that leads nowhere."""
 
+import importlib.metadata
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.function import Function
 from deltawire.engine.engine import Engine
+from deltawire.transports.http.cors import Cors
+from deltawire.transports.http.docs import docs_pages
+from deltawire.transports.http.documents import json_document
+from deltawire.transports.http.expectations import Expectations
 from deltawire.transports.http.functions import ListFunctions, RunFunction
 from deltawire.transports.http.guard import Guard
 from deltawire.transports.http.health import healthz, readyz
 from deltawire.transports.http.invoke import Invoke
+from deltawire.transports.http.openapi.document import openapi
 from deltawire.transports.http.replies import Header, send_problem
 from deltawire.transports.http.settings import HttpSettings
 
@@ -26,6 +33,8 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> A
         _route("/v1/functions", GET=listing),
         _route("/v1/functions/{name}", GET=listing, POST=RunFunction(engine, settings)),
         _route("/invoke", POST=Invoke(engine, settings)),
+        _route("/openapi.json", GET=json_document(lambda: openapi(_functions(engine), _version()))),
+        *(_route(path, GET=page) for path, page in docs_pages().items()),
         _route("/healthz", GET=healthz),
         _route("/readyz", GET=readyz),
     ]
@@ -34,6 +43,7 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> A
         middleware=[
             *_cors(settings),
             Middleware(Guard, engine=engine, settings=settings, on_loopback=on_loopback),
+            Middleware(Expectations, engine=engine, limit=settings.max_body_bytes),
         ],
         exception_handlers={HTTPException: _Refusals(engine).http, Exception: _Refusals(engine).internal},
     )
@@ -42,35 +52,41 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> A
 
 
 def _cors(settings: HttpSettings) -> list[Middleware]:
-    """What lets the pages of the allowed origins read our replies."""
-    if not settings.allowed_origins:
-        return []
-    return [
-        Middleware(
-            CORSMiddleware,
-            allow_origins=settings.allowed_origins,
-            allow_methods=["GET", "POST"],
-            allow_headers=["content-type", "accept"],
-            expose_headers=["deltawire-run-id", "retry-after"],
-        )
-    ]
+    return [Middleware(Cors, origins=settings.allowed_origins)] if settings.allowed_origins else []
 
 
 class _ByMethod:
-    """An ASGI app that picks another by the request's method. HEAD is answered as GET, whose body the server drops."""
+    """An ASGI app that picks another by the request's method. HEAD is answered as GET, whose body the server drops;
+    OPTIONS with the methods that there are (RFC 9110 §9.3)."""
 
     def __init__(self, **apps: ASGIApp) -> None:
-        self.methods = [*apps, *(["HEAD"] if "GET" in apps else [])]
+        self.methods: list[str] = sorted({*apps, "OPTIONS", *(("HEAD",) if "GET" in apps else ())})
         self._apps = apps
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        await self._apps[method](scope, receive, send)
+        method: str = scope["method"]
+        if method == "OPTIONS":
+            headers = [(b"allow", ", ".join(self.methods).encode())]
+            await send({"type": "http.response.start", "status": 204, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await self._apps["GET" if method == "HEAD" else method](scope, receive, send)
 
 
 def _route(path: str, **apps: ASGIApp) -> Route:
     by_method = _ByMethod(**apps)
     return Route(path, by_method, methods=by_method.methods)
+
+
+def _functions(engine: Engine) -> list[Function]:
+    return [plan.function for plan in engine.plans.values()]
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("deltawire")
+    except importlib.metadata.PackageNotFoundError:
+        return "0"
 
 
 class _Refusals:
@@ -86,7 +102,8 @@ class _Refusals:
             allow = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
             message = f"{request.method} is not for {request.url.path[:100]}; it takes {allow}"
             return self._problem(RunError(Reason.method_not_allowed, message), (b"allow", allow.encode()))
-        message = f"nothing is at {request.url.path[:100]}; the functions are listed at /v1/functions"
+        listing = f"{request.scope.get('root_path', '')}/v1/functions"
+        message = f"nothing is at {request.url.path[:100]}; the functions are listed at {listing}"
         return self._problem(RunError(Reason.unknown_path, message))
 
     async def internal(self, request: Request, error: Exception) -> Response:  # noqa: ARG002  (the server logs the error)

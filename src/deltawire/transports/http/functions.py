@@ -1,18 +1,22 @@
 """``/v1/functions``: run a function by its name, and tell which there are."""
 
-import msgspec
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from functools import partial
+
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Finished
+from deltawire.domain.events import Error, Event, Finished
 from deltawire.domain.function import Function
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import codec
 from deltawire.transports.http.accept import negotiate
+from deltawire.transports.http.documents import json_document
 from deltawire.transports.http.event_stream import NDJSON, SSE, TEXT, Media, send_events
-from deltawire.transports.http.replies import send_json, send_problem
+from deltawire.transports.http.replies import NO_STORE, RUN_ID, send_json, send_problem, send_whole
 from deltawire.transports.http.request import cancelled_when_left, read_body
 from deltawire.transports.http.settings import HttpSettings
 
@@ -30,7 +34,7 @@ class RunFunction:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        media = negotiate(headers.get("accept"), _OFFERED)
+        media = negotiate(", ".join(headers.getlist("accept")), _OFFERED)
         stream = _STREAMS.get(media or "")
         run = self._engine.arrive(stream.name if stream else "json" if media else "http")
         try:
@@ -38,7 +42,7 @@ class RunFunction:
                 raise RunError(
                     Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"
                 )
-            _must_be_json(headers.get("content-type"))
+            _must_be_json(headers.getlist("content-type"))
             request = codec.run_request(await read_body(headers, receive, self._settings.max_body_bytes))
         except RunError as error:
             await send_problem(send, run.refuse(error))
@@ -47,6 +51,8 @@ class RunFunction:
         async with cancelled_when_left(run, receive):
             if stream is None:
                 await self._reply_whole(send, run, name, request)
+            elif stream is TEXT and scope["http_version"] == "1.0":
+                await _send_text_whole(send, run, run.events(name, request, whole=True))
             else:
                 await send_events(send, run.events(name, request), stream, run.id, self._settings)
 
@@ -63,19 +69,30 @@ class ListFunctions:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        functions = {name: plan.function for name, plan in engine.plans.items()}
+        self._all = json_document(lambda: {"functions": [described(function) for function in functions.values()]})
+        self._each = {name: json_document(partial(described, function)) for name, function in functions.items()}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name: str | None = scope["path_params"].get("name")
-        if name is None:
-            plans = self._engine.plans.values()
-            body = msgspec.json.encode({"functions": [described(plan.function) for plan in plans]})
-        else:
-            try:
-                body = msgspec.json.encode(described(self._engine.plan(name).function))
-            except RunError as error:
-                await send_problem(send, self._engine.arrive("json").refuse(error))
+        try:
+            document = self._all if name is None else self._each[self._engine.plan(name).function.name]
+        except RunError as error:
+            await send_problem(send, self._engine.arrive("json").refuse(error))
+            return
+        await document(scope, receive, send)
+
+
+async def _send_text_whole(send: Send, run: Run, events: AsyncGenerator[Event, None]) -> None:
+    """The text in one piece, for HTTP/1.0: there a cut body looks like a complete one, so it is told its length."""
+    text = b""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Error):
+                await send_problem(send, event)
                 return
-        await send_json(send, body)
+            text += TEXT.encode(event)
+    await send_whole(send, 200, TEXT.content_type, text, [NO_STORE, (RUN_ID, run.id.encode())])
 
 
 def described(function: Function) -> dict[str, object]:
@@ -88,8 +105,11 @@ def described(function: Function) -> dict[str, object]:
     }
 
 
-def _must_be_json(content_type: str | None) -> None:
-    """A body without a type is taken for JSON; a wrong type is a mistake, and how a foreign page's form would come."""
-    media = (content_type or _JSON).partition(";")[0].strip().lower()
-    if media != _JSON and not (media.startswith("application/") and media.endswith("+json")):
+def _must_be_json(content_types: Iterable[str]) -> None:
+    """A body without a type is taken for JSON; a wrong type is a mistake, and how a foreign page's form would come. A
+    charset says nothing: JSON is UTF-8 (RFC 8259 §11)."""
+    for content_type in content_types:
+        media = content_type.partition(";")[0].strip().lower()
+        if media == _JSON or (media.startswith("application/") and media.endswith("+json")):
+            continue
         raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {_JSON}")

@@ -27,7 +27,7 @@ class Guard:
         self._app = app
         self._engine = engine
         self._hosts = _LOCAL_NAMES | {host.lower() for host in settings.allowed_hosts} if on_loopback else None
-        self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.allowed_origins)
+        self._origins = frozenset(settings.allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

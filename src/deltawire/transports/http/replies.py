@@ -19,7 +19,7 @@ NO_STORE: Header = (b"cache-control", b"no-store")
 
 async def send_json(send: Send, body: bytes, *, run_id: str | None = None, status: int = 200) -> None:
     about = [(RUN_ID, run_id.encode())] if run_id else []
-    await _send_whole(send, status, b"application/json", body, [NO_STORE, *about])
+    await send_whole(send, status, b"application/json", body, [NO_STORE, *about])
 
 
 async def send_problem(send: Send, error: Error, headers: Iterable[Header] = ()) -> None:
@@ -27,10 +27,10 @@ async def send_problem(send: Send, error: Error, headers: Iterable[Header] = ())
     more = [NO_STORE, (RUN_ID, error.run_id.encode()), *headers]
     if error.retry_after is not UNSET:
         more.append((b"retry-after", str(math.ceil(error.retry_after)).encode()))
-    await _send_whole(send, HTTP_STATUS[error.reason], b"application/problem+json", codec.problem(error), more)
+    await send_whole(send, HTTP_STATUS[error.reason], b"application/problem+json", codec.problem(error), more)
 
 
-async def _send_whole(send: Send, status: int, media: bytes, body: bytes, headers: Iterable[Header]) -> None:
+async def send_whole(send: Send, status: int, media: bytes, body: bytes, headers: Iterable[Header]) -> None:
     own = [(b"content-type", media), (b"content-length", str(len(body)).encode()), NOSNIFF]
     await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
     await send({"type": "http.response.body", "body": body})

@@ -15,7 +15,7 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     """The whole body. Raises ``RunError``: request_too_large over ``limit`` bytes, canceled if the caller leaves."""
     announced = headers.get("content-length")
     if announced is not None and announced.isdecimal() and int(announced) > limit:
-        raise _too_large(limit)
+        raise too_large(limit)
     body = bytearray()
     while True:
         message = await receive()
@@ -23,7 +23,7 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
             raise RunError(Reason.canceled, "the caller left before its request was complete")
         body += message.get("body", b"")
         if len(body) > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         if not message.get("more_body", False):
             return bytes(body)
 
@@ -44,5 +44,5 @@ async def _watch(run: Run, receive: Receive) -> None:
     run.cancel()
 
 
-def _too_large(limit: int) -> RunError:
+def too_large(limit: int) -> RunError:
     return RunError(Reason.request_too_large, f"the body is larger than {limit} bytes (http.max_body_bytes)")

@@ -1,8 +1,17 @@
 """The section ``[http]`` of the settings."""
 
+import re
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+)
 
 
 def _split(value: object) -> object:
@@ -11,6 +20,18 @@ def _split(value: object) -> object:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """A list; in an environment variable its members stand between commas."""
+
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s,*]+")
+
+
+def _as_browsers_write(origins: tuple[str, ...]) -> tuple[str, ...]:
+    """In lower case and without a slash at the end. `*` is none: every page on the web could spend the user's key."""
+    written = tuple(origin.lower().rstrip("/") for origin in origins)
+    for origin in written:
+        if not _ORIGIN.fullmatch(origin):
+            raise ValueError(f"'{origin}' is no origin: write each as https://example.com")
+    return written
 
 
 class HttpSettings(BaseModel):
@@ -22,7 +43,7 @@ class HttpSettings(BaseModel):
     """Seconds for which a stream waits for its first content before its headers go out with status 200."""
     heartbeat: PositiveFloat = 15.0
     """Seconds of silence after which a stream says that it is alive."""
-    allowed_origins: Names = ()
+    allowed_origins: Annotated[Names, AfterValidator(_as_browsers_write)] = ()
     """Origins of foreign web pages that may call, as ``https://example.com``."""
     allowed_hosts: Names = ()
     """Names besides localhost under which a server that listens on loopback may be called."""

@@ -1,0 +1,64 @@
+"""Documents that stay the same while the server runs: each is made when it is first asked for, and has a validator.
+
+A caller who has one already sends its ``ETag`` and is told so in a few bytes (RFC 9110 §13.1.2).
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+
+from deltawire.transports.http.replies import NOSNIFF, Header
+
+
+class Document:
+    """An ASGI app for GET and HEAD."""
+
+    def __init__(self, media: bytes, make: Callable[[], bytes], headers: Iterable[Header] = ()) -> None:
+        self._media = media
+        self._make = make
+        self._headers = tuple(headers)
+        self._made: tuple[bytes, bytes] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        body, tag = self._made = self._made or _tagged(self._make())
+        # Nobody may go on with an old one unasked: the next start may serve other functions.
+        headers = [(b"cache-control", b"no-cache"), (b"etag", tag), NOSNIFF, *self._headers]
+        if _matches(Headers(scope=scope).getlist("if-none-match"), tag):
+            await send({"type": "http.response.start", "status": 304, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        about = [(b"content-type", self._media), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": [*about, *headers]})
+        await send({"type": "http.response.body", "body": body})
+
+
+def json_document(make: Callable[[], object]) -> Document:
+    return Document(b"application/json", lambda: msgspec.json.encode(_well_formed(make())))
+
+
+def _tagged(body: bytes) -> tuple[bytes, bytes]:
+    return body, b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
+
+
+def _matches(fields: list[str], tag: bytes) -> bool:
+    """The weak comparison, which is that of ``If-None-Match``."""
+    known = [each.strip().removeprefix("W/") for field in fields for each in field.split(",")]
+    return "*" in known or tag.decode() in known
+
+
+def _well_formed(value: object) -> object:
+    """The value with every lone surrogate as U+FFFD: a docstring may hold what no UTF-8 can carry."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case Mapping():
+            members = cast("Mapping[object, object]", value)
+            return {_well_formed(key): _well_formed(each) for key, each in members.items()}
+        case list() | tuple():
+            return [_well_formed(each) for each in cast("list[object]", value)]
+        case _:
+            return value
