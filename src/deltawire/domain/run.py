@@ -2,21 +2,42 @@
 
 import os
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from msgspec import Meta, Raw, Struct
+from msgspec.structs import force_setattr
 
 from deltawire.domain.errors import Reason
 from deltawire.domain.events import FinishReason, Usage
+
+MAX_TOKENS = 2**31 - 1
+MAX_SEED = 2**53 - 1  # beyond it many clients cannot count
+
+if TYPE_CHECKING:
+    MaxTokens = int
+    Seed = int
+else:  # JSON has one kind of number: 5.0 is a whole one (JSON Schema 2020-12, §6.1.1), and some languages write it so
+
+    def _whole(least: int, most: int) -> object:
+        within = {"ge": least, "le": most}
+        return Annotated[int, Meta(**within)] | Annotated[float, Meta(**within, multiple_of=1)]
+
+    MaxTokens = _whole(1, MAX_TOKENS)
+    Seed = _whole(-MAX_SEED, MAX_SEED)
 
 
 class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """What a caller may choose for one run. A value above the function's cap is lowered to it."""
 
-    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_tokens: MaxTokens | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    seed: int | None = None
+    seed: Seed | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("max_tokens", self.max_tokens), ("seed", self.seed)):
+            if isinstance(value, float):
+                force_setattr(self, name, int(value))
 
 
 class RunRequest(Struct, frozen=True, forbid_unknown_fields=True):

@@ -37,7 +37,7 @@ class Document:
 
 
 def json_document(make: Callable[[], object]) -> Document:
-    return Document(b"application/json", lambda: msgspec.json.encode(_well_formed(make())))
+    return Document(b"application/json", lambda: msgspec.json.encode(well_formed(make())))
 
 
 def _tagged(body: bytes) -> tuple[bytes, bytes]:
@@ -50,15 +50,15 @@ def _matches(fields: list[str], tag: bytes) -> bool:
     return "*" in known or tag.decode() in known
 
 
-def _well_formed(value: object) -> object:
+def well_formed(value: object) -> object:
     """The value with every lone surrogate as U+FFFD: a docstring may hold what no UTF-8 can carry."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case Mapping():
             members = cast("Mapping[object, object]", value)
-            return {_well_formed(key): _well_formed(each) for key, each in members.items()}
+            return {well_formed(key): well_formed(each) for key, each in members.items()}
         case list() | tuple():
-            return [_well_formed(each) for each in cast("list[object]", value)]
+            return [well_formed(each) for each in cast("list[object]", value)]
         case _:
             return value

@@ -40,9 +40,12 @@ class Components:
 
     def adopt(self, name: str, schema: JsonSchema) -> Schema:
         """A schema of pydantic's for use in the document: a reference for what is an object, itself for the rest."""
-        names = self._define(members(schema, "$defs"))
-        moved = _moved(schema, lambda defined: _COMPONENTS + names[defined])
-        return self.add(name, moved) if "properties" in moved else moved
+        definitions = members(schema, "$defs")
+        root = {key: value for key, value in schema.items() if key != "$defs"}
+        if "properties" in root and name not in definitions:
+            return _reference(self._define({**definitions, name: root})[name])
+        names = self._define(definitions)
+        return _moved(root, lambda defined: _COMPONENTS + names[defined])
 
     def _define(self, definitions: Mapping[str, object]) -> dict[str, str]:
         """Make components of the definitions. Returns their names, by those that they had."""

@@ -9,7 +9,10 @@ from msgspec import Raw
 
 from deltawire.domain.events import Event, Finished, FinishReason, Started, Text, Usage
 from deltawire.domain.function import Function
+from deltawire.domain.json_schema import as_schema
+from deltawire.domain.ports import JsonSchema
 from deltawire.transports import codec
+from deltawire.transports.http.documents import well_formed
 from deltawire.transports.http.openapi import failures, shared
 from deltawire.transports.http.openapi.components import Components, Schema
 from deltawire.transports.http.openapi.samples import Unguessable, sample
@@ -34,7 +37,7 @@ class Described:
     @classmethod
     def of(cls, function: Function, components: Components) -> "Described":
         name = _class_name(function.name)
-        input_schema, output_schema = function.input_schema(), function.output.json_schema()
+        input_schema, output_schema = _clean(function.input_schema()), _clean(function.output.json_schema())
         inputs = components.adopt(f"{name}Input", {**input_schema, "title": f"{name}Input"})
         if function.text_input is not None:
             text: Schema = {"type": "string", "description": f"The same as `{function.text_input}`."}
@@ -122,7 +125,11 @@ def _class_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) or "Function"
 
 
-def _sampled(schema: dict[str, object]) -> object:
+def _clean(schema: JsonSchema) -> JsonSchema:
+    return as_schema(well_formed(schema)) or {}
+
+
+def _sampled(schema: JsonSchema) -> object:
     try:
         return sample(schema)
     except Unguessable:

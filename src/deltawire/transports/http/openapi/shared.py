@@ -2,6 +2,7 @@
 
 from deltawire.domain.errors import Code, Reason
 from deltawire.domain.events import FinishReason
+from deltawire.domain.run import MAX_SEED, MAX_TOKENS
 from deltawire.transports.http.openapi.components import Components, Schema
 
 RUN_ID: Schema = {"type": "string", "format": "uuid", "description": "The run's id, as it is in the log."}
@@ -112,9 +113,9 @@ _USAGE: Schema = {
 _SETTINGS: Schema = {
     **_strict_object(
         {
-            "max_tokens": {"type": ["integer", "null"], "minimum": 1},
+            "max_tokens": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOKENS},
             "temperature": {"type": ["number", "null"], "minimum": 0, "maximum": 2},
-            "seed": {"type": ["integer", "null"]},
+            "seed": {"type": ["integer", "null"], "minimum": -MAX_SEED, "maximum": MAX_SEED},
         },
         optional=("max_tokens", "temperature", "seed"),
     ),
