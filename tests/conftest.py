@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.generators import generators as generators  # a fixture
 from tests.matrix.provider import Provider
 from tests.matrix.server import APP, Server, serving
 from tests.matrix.stage import Matrix, in_process

@@ -59,7 +59,9 @@ class Components:
                 new.append(name)
         for name in new:  # definitions may refer to each other, so all names come first
             schema = as_schema(definitions[name]) or {}
-            self.schemas[names[name]] = _moved(schema, lambda defined: _COMPONENTS + names[defined])
+            moved = _moved(schema, lambda defined: _COMPONENTS + names[defined])
+            # Generators name classes by titles, which must then be as different as the components' names.
+            self.schemas[names[name]] = {**moved, "title": names[name]} if "title" in moved else moved
         return names
 
     def _named(self, wanted: str, meaning: bytes, schema: Callable[[], Schema]) -> str:

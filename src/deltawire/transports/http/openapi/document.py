@@ -63,10 +63,9 @@ _HEADERS: Schema = {
 
 def _free(wanted: str, taken: set[str]) -> str:
     """An operation's id that none has yet; functions keep their own names."""
-    while wanted in taken:
-        wanted += "_"
-    taken.add(wanted)
-    return wanted
+    free = next(name for name in (wanted, *(f"{wanted}_{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+    taken.add(free)
+    return free
 
 
 def _telling(operation_id: str, summary: str, schema: Schema, common: Shared) -> Schema:

@@ -87,6 +87,7 @@ def invoke(functions: Sequence[Described], ids: str, components: Components, com
     calls = {each.function.name: _call(each, components, common) for each in functions}
     outputs = [common.text_output if each.function.output.is_text else each.output for each in functions]
     different = list({msgspec.json.encode(output): output for output in outputs}.values())
+    different.sort(key=lambda output: "$ref" not in output)  # clients take the first that fits: a bare dict fits much
     body: Schema = {
         "oneOf": list(calls.values()),
         "discriminator": {
