@@ -18,7 +18,7 @@ done; \
 echo "deltawire needs Python 3.11 or newer$(if $(PYTHON),$(strip , and $(PYTHON) is not),: none was found). Name one: make PYTHON=/path/to/python3" >&2; exit 1
 endef
 
-.PHONY: help serve test check bench lock clean setup-serve setup-dev
+.PHONY: help serve test check bench fuzz lock clean setup-serve setup-dev
 .DEFAULT_GOAL := help
 
 help: ## What there is to say.
@@ -39,6 +39,9 @@ check: setup-dev ## Lint, formatting, types, and which room imports which.
 bench: setup-dev ## Measure the server's CPU per token. SHORT=1 takes seconds; ARGS=... are the benchmark's.
 	@SHORT=$(SHORT) $(bin)/python -m bench $(ARGS)
 
+fuzz: setup-dev ## Play the whole OpenAPI document with many requests, other ones each time. EXAMPLES=... for each operation.
+	@DELTAWIRE_TEST_FUZZ=$(or $(EXAMPLES),500) $(bin)/python -m pytest tests/openapi/test_fuzz.py $(ARGS)
+
 # Universal locks: every platform's wheels with their hashes, no address. Pins stay as they are where they still fit.
 compile = $(bin)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --only-binary :all: \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
@@ -48,8 +51,10 @@ lock: setup-dev ## Make the locks again from pyproject.toml. ARGS=--upgrade take
 	@$(compile) --group build --group local --group dev --output-file requirements/dev.txt
 	@$(compile) --group build --group local --constraint requirements/dev.txt --output-file requirements/serve.txt
 	@$(subst pyproject.toml,,$(compile)) --group local --no-deps --constraint requirements/dev.txt --output-file $(local)
+	@$(subst pyproject.toml,tests/generators/requirements.in,$(compile)) --output-file tests/generators/requirements.txt
 
 clean: ## Remove .venv and every cache.
+	@rm -rf tests/node/node_modules tests/generators/.venv
 	@rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

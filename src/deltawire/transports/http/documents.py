@@ -23,8 +23,11 @@ class Document:
         self._headers = tuple(headers)
         self._made: tuple[bytes, bytes] | None = None
 
+    def content(self) -> bytes:
+        return self._tagged()[0]
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        body, tag = self._made = self._made or _tagged(self._make())
+        body, tag = self._tagged()
         # Nobody may go on with an old one unasked: the next start may serve other functions.
         headers = [(b"cache-control", b"no-cache"), (b"etag", tag), NOSNIFF, *self._headers]
         if _matches(Headers(scope=scope).getlist("if-none-match"), tag):
@@ -35,13 +38,15 @@ class Document:
         await send({"type": "http.response.start", "status": 200, "headers": [*about, *headers]})
         await send({"type": "http.response.body", "body": body})
 
+    def _tagged(self) -> tuple[bytes, bytes]:
+        if self._made is None:
+            body = self._make()
+            self._made = body, b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
+        return self._made
+
 
 def json_document(make: Callable[[], object]) -> Document:
     return Document(b"application/json", lambda: msgspec.json.encode(well_formed(make())))
-
-
-def _tagged(body: bytes) -> tuple[bytes, bytes]:
-    return body, b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
 
 
 def _matches(fields: list[str], tag: bytes) -> bool:
