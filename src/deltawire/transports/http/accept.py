@@ -1,7 +1,10 @@
 """Which of our replies a caller wants (RFC 9110 §12.5.1)."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
+
+_QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")  # §12.4.2; what is no quality is not wanted
 
 
 class _Range(NamedTuple):
@@ -34,10 +37,7 @@ def _range(part: str) -> _Range:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "q":
-            try:
-                quality = min(max(float(value), 0.0), 1.0)
-            except ValueError:
-                quality = 0.0
+            quality = float(value) if _QUALITY.fullmatch(value.strip()) else 0.0
     return _Range(kind, subtype, quality)
 
 
