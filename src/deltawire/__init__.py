@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deltawire.asgi import asgi
+    from deltawire.asgi_app import asgi
     from deltawire.domain.errors import DeclarationError, Reason, RunError
     from deltawire.domain.function import function
     from deltawire.domain.limits import Timeouts
@@ -20,7 +20,7 @@ _HOMES = {
     "Reason": "deltawire.domain.errors",
     "RunError": "deltawire.domain.errors",
     "Timeouts": "deltawire.domain.limits",
-    "asgi": "deltawire.asgi",
+    "asgi": "deltawire.asgi_app",
     "function": "deltawire.domain.function",
 }
 

@@ -83,7 +83,7 @@ class LocalModel:
         if self._child is not None:
             await self._child.end()
         if self._watcher is not None:
-            await self._watcher
+            await asyncio.wait({self._watcher})  # at the end of an event loop it has been cancelled
 
     def _forget_start(self, start: asyncio.Task[Endpoint]) -> None:
         self._start = None
