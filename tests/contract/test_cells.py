@@ -1,8 +1,12 @@
 """Each cell of ``docs/contract.md``: what the page says is what comes, byte for byte."""
 
+import json
+
 import pytest
 
 from tests.matrix.cells import CONTRACT, Cell
+from tests.matrix.document import Block
+from tests.matrix.http_caller import HttpCaller
 from tests.matrix.server import Server
 from tests.matrix.stage import Matrix
 
@@ -23,6 +27,28 @@ async def test_the_page_says_what_comes_when_headers_are_out_early(
 ) -> None:
     hurried_server.log.new()
     await play(cell, matrix, hurried_server)
+
+
+OTHER = [block for section in CONTRACT.sections if section.title == "Other paths" for block in section.blocks]
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id=block.words) for block in OTHER])
+async def test_the_page_says_what_other_paths_answer(matrix: Matrix, block: Block) -> None:
+    caller = HttpCaller("json", matrix.server.url)
+    method, _, path = block.words.partition(" ")
+    reply = await caller.get(method, path)
+    assert reply.written() == reply.as_expected(block.text.removesuffix("\n"), "json")
+    heads_alone = await caller.get("HEAD", path)
+    assert (heads_alone.head, heads_alone.body) == (reply.head, b"")
+    assert matrix.server.runs_logged() == []
+
+
+async def test_the_list_of_functions_holds_them_all(matrix: Matrix) -> None:
+    caller = HttpCaller("json", matrix.server.url)
+    listed = json.loads((await caller.get("GET", "/v1/functions")).body)["functions"]
+    assert [function["name"] for function in listed] == list(matrix.core.engine.plans)
+    for function in listed:
+        assert json.loads((await caller.get("GET", f"/v1/functions/{function['name']}")).body) == function
 
 
 async def play(cell: Cell, matrix: Matrix, server: Server) -> None:

@@ -55,8 +55,10 @@ def test_what_is_said_to_be_impossible_has_no_cell(transport: str, when: str) ->
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("typed", [False, True], ids=["text", "typed"])
 def test_every_finish_reason_has_a_cell(transport: str, typed: bool) -> None:
-    stated = {cell.finish_reason for cell in CONTRACT.cells if cell.transport == transport and cell.typed == typed}
-    assert stated >= {reason.value for reason in FinishReason}
+    cells = [cell for cell in CONTRACT.cells if cell.transport == transport and cell.typed == typed]
+    if not typed and transport != "invoke":
+        cells = [cell for cell in cells if cell.reason is None]  # a text function ends in `finished` for all of them
+    assert {cell.finish_reason for cell in cells} >= {reason.value for reason in FinishReason}
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

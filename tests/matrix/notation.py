@@ -57,6 +57,7 @@ class Script:
     """The steps for each request that the provider gets."""
     stops: list[Stop] = field(default_factory=list[Stop])
     finish: str | None = None
+    failed: bool = False
     done: bool = False
     _said: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     _last: str = ""
@@ -99,7 +100,8 @@ class Script:
                     self._last, self._reasoned = json.loads(rest), verb == "reasoning"
                 if verb in ("finish", "completion"):
                     self.finish = rest if verb == "finish" else "stop"
-                self.done = self.done or verb == "done"
+                self.failed = self.failed or verb == "error"
+                self.done = (self.done or verb == "done") and not self.failed
                 self.attempts[-1].append(_step(verb, rest))
 
 
@@ -177,8 +179,8 @@ class Call:
     path: str | None = None
     method: str = "POST"
     headers: dict[str, str] = field(default_factory=dict[str, str])
-    accepts: bool = True
-    """False: the caller rules out the reply that it should get."""
+    accept: str = "yes"
+    """``q=0``: the caller rules out the reply that it should get; ``missing``: it does not say what it accepts."""
 
     @classmethod
     def read(cls, function: str, notation: str) -> "Call":
@@ -199,7 +201,7 @@ class Call:
                 name, _, value = rest.partition(": ")
                 call.headers[name] = value
             case "accept":
-                call.accepts = False
+                call.accept = rest
             case "body":
                 call.body = _BODIES.get(rest, rest.encode())
                 call.chunked = rest.endswith("in chunks")
