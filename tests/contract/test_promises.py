@@ -1,17 +1,14 @@
 """What all transports promise of an answer, whatever it holds and however it comes: one test over all of them each."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.matrix.answers import answer, events
-from tests.matrix.http_caller import HttpCaller
 from tests.matrix.notation import Call
-from tests.matrix.provider import Provider
 from tests.matrix.reply import Reply
-from tests.matrix.server import Server
 from tests.matrix.stage import Matrix
-from tests.matrix.transports import HTTP, TRANSPORTS
+from tests.matrix.transports import TRANSPORTS
 from tests.upstream import (
     FRAMINGS,
     ChatStream,
@@ -79,16 +76,15 @@ def streams(draw: st.DrawFn) -> tuple[str, list[Step]]:
     return said, [head(), together(*played)] if draw(st.booleans()) else [head(), *played]
 
 
-@pytest.mark.parametrize("transport", HTTP)
-@settings(max_examples=25, deadline=None)
+@every_transport
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stream=streams())
 async def test_any_text_in_any_cut_arrives_exactly(
-    provider: Provider, server: Server, transport: str, stream: tuple[str, list[Step]]
+    matrix: Matrix, transport: str, stream: tuple[str, list[Step]]
 ) -> None:
     said, steps = stream
-    await provider.begin()
-    provider.script(*steps)
-    assert answer(transport, await HttpCaller(transport, server.url).call(SAY)) == said
+    await matrix.provider.begin()  # the fixture is one for all examples
+    assert answer(transport, await say(matrix, transport, *steps)) == said
 
 
 @every_transport
