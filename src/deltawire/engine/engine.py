@@ -26,6 +26,7 @@ from deltawire.engine.output import Answer
 from deltawire.engine.plan import Plan
 
 logger = logging.getLogger("deltawire.engine")
+_FAILED = "run %s of %s failed"
 
 
 class Engine:
@@ -108,12 +109,14 @@ class Run:
                 self._observe(Reason.canceled, "the caller left")
                 raise
             else:
-                yield self._failed(name)
+                logger.exception(_FAILED, self.id, name)
+                yield self.refuse(_internal())
         except GeneratorExit:
             self._observe(Reason.canceled, "the caller left")
             raise
         except Exception:
-            yield self._failed(name)
+            logger.exception(_FAILED, self.id, name)
+            yield self.refuse(_internal())
         else:
             if self._first_content is None:
                 yield started
@@ -146,11 +149,6 @@ class Run:
             retry_after=UNSET if error.retry_after is None else error.retry_after,
             partial=self._first_content is not None,
         )
-
-    def _failed(self, name: str) -> Error:
-        """In the handler of an exception that nobody named."""
-        logger.exception("run %s of %s failed", self.id, name)
-        return self.refuse(RunError(Reason.internal, "the server failed; its log tells more under this run_id"))
 
     async def _begin(self, name: str, request: RunRequest) -> tuple[Started, Attempts, Deadline]:
         """From a name and JSON to the attempts at a model; all that can be wrong with a request is found here."""
@@ -240,6 +238,10 @@ class Run:
         )
         for observer in self._engine.observers:
             observer.ended(record)
+
+
+def _internal() -> RunError:
+    return RunError(Reason.internal, "the server failed; its log tells more under this run_id")
 
 
 def _called(function: Function, arguments: dict[str, object]) -> object:
