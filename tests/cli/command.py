@@ -10,7 +10,7 @@ import socket
 import sys
 import tty
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,13 +50,15 @@ def calling(upstream: Upstream) -> dict[str, str]:
     return {"DELTAWIRE_MODEL": "openai:m", "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": upstream.base_url}
 
 
-async def started(*arguments: str, env: Environment | None = None, cwd: Path, stdin: int = DEVNULL) -> Process:
+async def started(
+    *arguments: str, env: Environment | None = None, cwd: Path, stdin: int = DEVNULL, stdout: int = PIPE
+) -> Process:
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "deltawire", *arguments),
         env=environment(env),
         cwd=cwd,
         stdin=stdin,
-        stdout=PIPE,
+        stdout=stdout,
         stderr=PIPE,
     )
 
@@ -114,17 +116,24 @@ class Server:
 
 @asynccontextmanager
 async def serving(
-    *arguments: str, env: Environment | None = None, cwd: Path, wait: bool = True
+    *arguments: str, env: Environment | None = None, cwd: Path, wait: bool = True, port: int | None = 0
 ) -> AsyncGenerator[Server]:
-    """``deltawire serve`` on a free port; ``wait`` until it says that it listens."""
-    port = free_port()
-    process = await started("serve", *arguments, "--port", str(port), env=env, cwd=cwd)
+    """``deltawire serve`` on a free port (``None``: on the one of its settings); ``wait`` until it says that it
+    listens."""
+    port = free_port() if port == 0 else port
+    process = await started("serve", *arguments, *(["--port", str(port)] if port else []), env=env, cwd=cwd)
     async with ending(process):
-        server = Server(process, port)
+        server = Server(process, port or 0)
         if wait:
             told = json.loads(await server.said('"listening"'))
             assert told["address"] == f"http://127.0.0.1:{port}"
         yield server
+
+
+async def until(what: Callable[[], bool], within: float) -> None:
+    async with asyncio.timeout(within):
+        while not what():  # noqa: ASYNC110 - another process sets no event of ours
+            await asyncio.sleep(0.01)
 
 
 def free_port() -> int:

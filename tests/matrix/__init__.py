@@ -7,8 +7,8 @@ which a test compares with the page's.
 
 A new transport is added in three steps:
 
-1. its name in ``transports.py``, with the class that calls it: one that implements ``Caller.call`` and renders what came
-   as the page writes it;
+1. its name in ``transports.py`` and, in ``stage.py``, the class that calls it: one with the ``call`` of ``HttpCaller``,
+   which returns a ``Reply`` that renders what came as the page writes it;
 2. its column on the page: a block of its own, or its name beside others in the first line of a block, in each section;
    what cannot happen on it goes into the last table;
 3. nothing else: the completeness test names every outcome that the page does not state for it, and the promises of

@@ -1,5 +1,8 @@
 """The functions of the page's examples, served to the tests."""
 
+import asyncio
+import sys
+from pathlib import Path
 from typing import NoReturn
 
 from pydantic import BaseModel, field_validator
@@ -54,9 +57,37 @@ def unconnected(message: str) -> str:
     return message
 
 
+@function(retries=0)
+def blocking(file: str) -> str:
+    """Blocks its thread until somebody has written to the named pipe."""
+    return Path(file).read_text()
+
+
+@function(retries=0)
+async def waiting(file: str) -> str:
+    """Waits for the same, without blocking."""
+    return await asyncio.to_thread(Path(file).read_text)
+
+
 @function
 def broken(message: str) -> NoReturn:
     raise RuntimeError(f"this function fails on purpose: {message}")
+
+
+@function
+def exiting(message: str) -> NoReturn:
+    sys.exit(f"this function exits on purpose: {message}")
+
+
+@function
+async def exiting_later(message: str) -> NoReturn:
+    await asyncio.sleep(0)
+    sys.exit(f"this function exits on purpose: {message}")
+
+
+@function
+def exhausted(message: str) -> str:
+    return next(iter(()), *message[:0])  # fails on purpose
 
 
 class Items(BaseModel):

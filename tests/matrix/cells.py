@@ -52,6 +52,15 @@ class Cell:
         """Whether there was content before the end."""
         return bool(self.row["text"])
 
+    @property
+    def typed(self) -> bool:
+        return self.row["typed"] == "yes"
+
+    @property
+    def finish_reason(self) -> str | None:
+        """How the model ended its answer, where it did, in our words."""
+        return self.script().finish_reason
+
     def script(self) -> Script:
         return Script.read(self.row["upstream"])
 
@@ -113,7 +122,8 @@ class Contract:
         found: list[Cell] = []
         for row in table.rows:
             row = {"caller": "", "upstream": "", **row}
-            row["text"] = Script.read(row["upstream"]).text(typed=self._is_typed(row["function"]))
+            typed = self._is_typed(row["function"])
+            row |= {"typed": "yes" if typed else "no", "text": Script.read(row["upstream"]).text(typed=typed)}
             for block in blocks:
                 for transport in block.words.split():
                     if transport not in TRANSPORTS:

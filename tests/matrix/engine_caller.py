@@ -55,6 +55,8 @@ class EngineCaller:
                 run.cancel()
                 continue
             async with news:
-                await news.wait_for(lambda seen=seen: len(came) > seen)
+                await news.wait_for(
+                    lambda stop=stop, seen=seen: stop.kind == "hold" or stop.shown_in(b"".join(came[seen:]), "engine")
+                )
                 seen = len(came)
             stop.gate.open()

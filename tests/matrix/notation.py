@@ -38,7 +38,17 @@ class Stop:
     (``hold``), or to have left (``leave``)."""
 
     kind: str
+    words: str = ""
+    """What was said last before it."""
+    reasoned: bool = False
+    """Whether that was reasoning, which not every transport shows."""
     gate: Gate = field(default_factory=Gate)
+
+    def shown_in(self, news: bytes, transport: str) -> bool:
+        """Whether a caller who streams has the words by now."""
+        if transport == "text":
+            return self.reasoned or self.words.encode() in news
+        return json.dumps(self.words, ensure_ascii=False).encode() in news
 
 
 @dataclass(slots=True)
@@ -47,7 +57,10 @@ class Script:
     """The steps for each request that the provider gets."""
     stops: list[Stop] = field(default_factory=list[Stop])
     finish: str | None = None
+    done: bool = False
     _said: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    _last: str = ""
+    _reasoned: bool = False
 
     @classmethod
     def read(cls, notation: str) -> "Script":
@@ -61,20 +74,32 @@ class Script:
         is there to be too long, and never does."""
         return "".join(words for verb, words in self._said if verb != "refusal" or not typed)
 
+    @property
+    def finish_reason(self) -> str | None:
+        """What its end means in our words: a reason that is not ours, and an end marker alone, are unknown."""
+        if self.finish is None:
+            return "unknown" if self.done else None
+        if self.finish == "stop" and any(verb == "refusal" for verb, _ in self._said):
+            return "refusal"
+        return self.finish if self.finish in ("stop", "length", "content_filter") else "unknown"
+
     def _add(self, step: str) -> None:
         verb, _, rest = step.partition(" ")
         match verb:
             case "then":
                 self.attempts.append([])
             case "pause" | "hold" | "leave":
-                stop = Stop(verb)
+                stop = Stop(verb, self._last, self._reasoned)
                 self.stops.append(stop)
                 self.attempts[-1].append(stop.gate.wait())
             case _:
                 if verb in ("text", "refusal", "completion"):
                     self._said.append((verb, json.loads(rest)))
+                if verb in ("text", "refusal", "reasoning"):
+                    self._last, self._reasoned = json.loads(rest), verb == "reasoning"
                 if verb in ("finish", "completion"):
                     self.finish = rest if verb == "finish" else "stop"
+                self.done = self.done or verb == "done"
                 self.attempts[-1].append(_step(verb, rest))
 
 

@@ -61,9 +61,9 @@ def _table(served: "Served", *, described_below: bool) -> "Table":
         described = function.description.partition("\n")[0]
         called = Text.assemble((name, "bold"), signature(function))
         if described_below:
-            table.add_row(called.append(f"\n{described}", style="dim"), function.output.name, model, end_section=True)
-        else:
-            table.add_row(called, function.output.name, model, Text(described))
+            called.append(f"\n{described}", style="dim")
+        cells = [called, Text(function.output.name), Text(model), *([] if described_below else [Text(described)])]
+        table.add_row(*cells, end_section=described_below)
     return table
 
 

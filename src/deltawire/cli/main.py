@@ -15,12 +15,11 @@ from typer.exceptions import TyperException
 
 from deltawire.cli import list as list_command
 from deltawire.cli import local, run, serve
-from deltawire.cli.terminal import complain
+from deltawire.cli.terminal import PIPE_CLOSED, complain
 from deltawire.cli.version import version as version_here
 
 _INTERRUPTED = 128 + 2
-_PIPE_CLOSED = 128 + 13
-"""What a shell shows for a program that SIGINT, or SIGPIPE, ended."""
+"""What a shell shows for a program that SIGINT ended."""
 _PATIENCE = 0.5
 """Seconds that blocking functions get to end when everything else has."""
 
@@ -62,8 +61,6 @@ def reporting(command: Callable[[], int | None]) -> NoReturn:
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
-    except BrokenPipeError:
-        code = _PIPE_CLOSED
     _leave(code)
 
 
@@ -73,7 +70,7 @@ def _leave(code: int) -> NoReturn:
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads: the interpreter must not find that out a second time
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = code or _PIPE_CLOSED
+        code = code or PIPE_CLOSED
     blocked = [thread for thread in threading.enumerate() if thread.name.startswith("deltawire")]
     for thread in blocked:
         thread.join(_PATIENCE / len(blocked))

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 import deltawire
 from deltawire.bootstrap.core import Core
-from deltawire.cli.terminal import Asides, complain, visible
+from deltawire.cli.terminal import PIPE_CLOSED, Asides, complain, visible
 from deltawire.domain.errors import Reason
 from deltawire.domain.events import Error, Event, Finished, FinishReason, Reasoning, Started, Text
 from deltawire.domain.function import Function
@@ -26,11 +26,13 @@ _INVALID = frozenset({Reason.invalid_input, Reason.invalid_json})
 
 
 def play(core: Core, function: Function, request: RunRequest, log: "Log", *, as_events: bool) -> int:
-    """Run to the end; returns the exit code. Ctrl-C, and a reader that leaves, cancel the run: ``KeyboardInterrupt``
-    and ``BrokenPipeError`` are raised when the connection to the provider is closed."""
+    """Run to the end; returns the exit code. Ctrl-C, and a reader that leaves, cancel the run; when the connection to
+    the provider is closed, ``KeyboardInterrupt`` is raised for the one, and nothing said for the other."""
     stage = _EventLines(log) if as_events else _Stage(log, typed=not function.output.is_text)
     try:
         return asyncio.run(_play(core, function.name, request, stage))
+    except BrokenPipeError:
+        return PIPE_CLOSED
     except KeyboardInterrupt:
         stage.interrupted()
         raise

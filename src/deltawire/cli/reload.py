@@ -5,11 +5,12 @@ The parent holds the listening socket: a call that comes between two children wa
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -18,7 +19,7 @@ from pathlib import Path
 from watchfiles import Change, DefaultFilter, watch
 
 from deltawire.cli.app import app_of
-from deltawire.cli.serve import Flags, listen
+from deltawire.cli.serving import Flags, listen
 from deltawire.cli.terminal import complain
 from deltawire.domain.errors import DeclarationError
 from deltawire.settings import Settings, config_file
@@ -30,7 +31,9 @@ _CANNOT_WORK = 2
 _DEBOUNCE = 100
 """Milliseconds for which changes are collected: an editor, or a checkout, writes many files at once."""
 _LOOK_EVERY = 500
-"""Milliseconds after which the child is looked after where nothing changes."""
+"""Milliseconds after which the child and the configuration are looked at where no file changes."""
+_NAMED = 3
+"""How many changed files are told of by name."""
 
 
 def serve_and_watch(flags: Flags) -> int:
@@ -43,23 +46,25 @@ def serve_and_watch(flags: Flags) -> int:
         raise DeclarationError("--reload hands a socket to another process, which Windows cannot: leave it out")
     settings = flags.settings()
     app = app_of(settings, "serve shop.py --reload")
+    folder, config = folder_of(app), _Configuration()
     served = _Served(flags, settings)
     stop = _stop_on_signals(served)
-    folder, config = folder_of(app), config_file().absolute()
     try:
         for changes in watch(
-            *{folder, config.parent},
-            watch_filter=_OfTheApp(folder, config),
+            folder,
+            watch_filter=_python_files_in(folder),
             debounce=_DEBOUNCE,
             rust_timeout=_LOOK_EVERY,
             yield_on_timeout=True,
             stop_event=stop,
             ignore_permission_denied=True,
         ):
-            if changes:
-                served.restart(_named(changes, folder))
+            if changed := [*_named(changes, folder), *config.changed()]:
+                served.restart(", ".join(changed))
             else:
                 served.look_after()
+    except (OSError, RuntimeError) as error:  # too many folders for the system; watchfiles' own failure
+        raise DeclarationError(f"cannot watch {folder}: {error}; leave --reload out") from error
     finally:
         served.end()
     return 0
@@ -163,24 +168,41 @@ class _Served:
         return child
 
 
-class _OfTheApp(DefaultFilter):
-    """Python files of the app's folder, and the configuration file."""
+class _Configuration:
+    """The configuration file. It is looked at rather than watched: its folder may be anything, a whole home too."""
 
-    def __init__(self, folder: Path, config: Path) -> None:
-        super().__init__()
-        self._folder = folder
-        self._config = config
+    def __init__(self) -> None:
+        self._file = config_file()
+        self._seen = self._state()
 
-    def __call__(self, change: Change, path: str) -> bool:
-        if Path(path) == self._config:
-            return True
-        return path.endswith(".py") and Path(path).is_relative_to(self._folder) and super().__call__(change, path)
+    def changed(self) -> list[str]:
+        """Its name, where it is not what it was when this was asked last."""
+        before, self._seen = self._seen, self._state()
+        return [] if self._seen == before else [str(self._file)]
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            state = self._file.stat()
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size, state.st_ino
 
 
-def _named(changes: Iterable[tuple[Change, str]], folder: Path) -> str:
+def _python_files_in(folder: Path) -> Callable[[Change, str], bool]:
+    """Outside the folders of environments, caches and the like. That the app itself lies in such a one is no matter."""
+    usual = DefaultFilter()
+
+    def watched(change: Change, path: str) -> bool:
+        inside = path.removeprefix(f"{folder}{os.sep}")
+        return path.endswith(".py") and usual(change, inside)
+
+    return watched
+
+
+def _named(changes: Iterable[tuple[Change, str]], folder: Path) -> list[str]:
     paths = sorted({Path(path) for _, path in changes})
     names = [str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name for path in paths]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return [*names[:_NAMED], *([f"{len(names) - _NAMED} more"] if len(names) > _NAMED else [])]
 
 
 def _stop_on_signals(served: _Served) -> threading.Event:

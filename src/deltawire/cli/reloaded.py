@@ -11,7 +11,7 @@ import sys
 import threading
 
 from deltawire.cli.main import reporting
-from deltawire.cli.serve import Flags, serve_until_stopped
+from deltawire.cli.serving import Flags, serve_until_stopped
 
 
 def main() -> None:

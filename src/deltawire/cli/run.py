@@ -13,10 +13,18 @@ if TYPE_CHECKING:
 
 def run(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="The function. `deltawire run NAME --help` shows its own flags.")],
-    app: Annotated[str | None, typer.Option(help="The file with the functions, or its module's name.")] = None,
-    model: Annotated[str | None, typer.Option(help="provider:model, instead of the one that is set.")] = None,
-    json: Annotated[str | None, typer.Option(help="The whole input as JSON; - reads it from stdin.")] = None,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The function. `deltawire run NAME --help` shows its own flags.")
+    ],
+    app: Annotated[
+        str | None, typer.Option(metavar="APP", help="The file with the functions, or its module's name.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="provider:model, instead of the one that is set.")
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="JSON", help="The whole input as JSON; - reads it from stdin.")
+    ] = None,
     events: Annotated[bool, typer.Option("--events", help="Print the run's events, a line of JSON each.")] = False,
 ) -> None:
     """Run a function, with flags made from its signature, and stream its answer."""

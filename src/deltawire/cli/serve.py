@@ -1,45 +1,30 @@
 """``deltawire serve``: the functions of an app, over HTTP, until Ctrl-C."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from socket import socket
-
-    from deltawire.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """What the command line said; ``None`` is what it did not say."""
-
-    app: str | None = None
-    host: str | None = None
-    port: str | None = None
-    grpc_port: str | None = None
-    model: str | None = None
-    log_format: str | None = None
-
-    def settings(self) -> "Settings":
-        """Raises ``DeclarationError``."""
-        from deltawire.settings import Settings
-
-        log = None if self.log_format is None else {"format": self.log_format}
-        return Settings.load(app=self.app, host=self.host, port=self.port, grpc_port=self.grpc_port, log=log)
+from deltawire.cli.serving import Flags, serve_until_stopped
 
 
 def serve(
     app: Annotated[
         str | None, typer.Argument(metavar="APP", help="The file with the functions, or its module's name.")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="The address to listen on.  [default: 127.0.0.1]")] = None,
-    port: Annotated[str | None, typer.Option(help="The HTTP port; 0 or off for none.  [default: 8000]")] = None,
-    grpc_port: Annotated[str | None, typer.Option(help="The gRPC port; 0 or off for none.  [default: 50051]")] = None,
-    model: Annotated[str | None, typer.Option(help="provider:model for every function.")] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="HOST", help="The address to listen on.", show_default="127.0.0.1")
+    ] = None,
+    port: Annotated[
+        str | None, typer.Option(metavar="PORT", help="The HTTP port; 0 or off for none.", show_default="8000")
+    ] = None,
+    grpc_port: Annotated[
+        str | None, typer.Option(metavar="PORT", help="The gRPC port; 0 or off for none.", show_default="50051")
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="provider:model for every function.")] = None,
     reload: Annotated[bool, typer.Option("--reload", help="Start anew when a file of the app changes.")] = False,
-    log_format: Annotated[str | None, typer.Option(help="text or json.  [default: text on a terminal]")] = None,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="text or json.", show_default="text on a terminal, else json")
+    ] = None,
 ) -> None:
     """Serve the functions of a file."""
     flags = Flags(app, host, port, grpc_port, model, log_format)
@@ -48,31 +33,3 @@ def serve(
 
         raise typer.Exit(serve_and_watch(flags))
     serve_until_stopped(flags)
-
-
-def serve_until_stopped(flags: Flags, bound: "socket | None" = None, *, banner: bool = True) -> None:
-    """``bound`` is a socket that listens already. Raises ``DeclarationError`` for what cannot work."""
-    from deltawire.bootstrap import server
-    from deltawire.bootstrap.core import build_core, resolved
-    from deltawire.bootstrap.load import load_functions
-    from deltawire.cli.app import app_of
-    from deltawire.cli.banner import announce
-    from deltawire.observers.log import RunLog
-
-    settings = flags.settings()
-    server.configure_logging(settings.log)
-    functions = load_functions(app_of(settings, "serve shop.py"))
-    core = build_core(functions, settings, [RunLog()], model=flags.model)
-    listening = bound or listen(settings)
-    served = resolved(functions, settings, flags.model)
-    server.serve(core, settings, listening, lambda: announce(served, settings, brief=not banner))
-
-
-def listen(settings: "Settings") -> "socket":
-    """The socket to serve on. Raises ``DeclarationError`` where there is none to be had."""
-    from deltawire.bootstrap import server
-    from deltawire.domain.errors import DeclarationError
-
-    if settings.port == 0:
-        raise DeclarationError("the HTTP port is off, and HTTP is all that is served: there is nothing to do")
-    return server.listen(settings.host, settings.port)

@@ -7,6 +7,9 @@ or hide what stands there.
 import sys
 from typing import TextIO
 
+PIPE_CLOSED = 128 + 13
+"""The exit code when nobody reads any more: what a shell shows for a program that SIGPIPE ended."""
+
 _VISIBLE = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},  # Unicode's control pictures
     0x7F: "\u2421",
@@ -53,4 +56,5 @@ def shows_colour(stream: TextIO) -> bool:
         return False
     from rich.console import Console
 
-    return Console(file=stream).color_system is not None
+    console = Console(file=stream)
+    return console.color_system is not None and not console.no_color

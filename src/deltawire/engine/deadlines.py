@@ -27,6 +27,7 @@ class Deadline:
         "_seen",
         "_timeouts",
         "_timer",
+        "_timer_at",
         "_total_at",
         "_waiting",
         "error",
@@ -48,7 +49,7 @@ class Deadline:
         self._began_in = asyncio.current_task()
         self._cancelled_before = self._began_in.cancelling() if self._began_in is not None else 0
         self.error: RunError | None = None
-        self._timer = self._loop.call_at(self._total_at, self._check)
+        self._set(self._total_at)
 
     # The pulse: what the provider says.
 
@@ -130,9 +131,13 @@ class Deadline:
 
     def _arm(self) -> None:
         due = self._due()
-        if due < self._timer.when():
+        if due < self._timer_at:
             self._timer.cancel()
-            self._timer = self._loop.call_at(due, self._check)
+            self._set(due)
+
+    def _set(self, at: float) -> None:
+        self._timer_at = at  # uvloop's handle of a timer that is due within half a millisecond knows no time
+        self._timer = self._loop.call_at(at, self._check)
 
     def _due(self) -> float:
         return min(self._total_at, self._connect_at, self._first_token_at, self._idle_at())
@@ -152,7 +157,7 @@ class Deadline:
         elif now >= self._idle_at():
             self.stop(_timeout(Reason.idle_timeout, "the model fell silent in the middle of its answer", self._idle))
         else:
-            self._timer = self._loop.call_at(self._due(), self._check)
+            self._set(self._due())
 
 
 def _timeout(reason: Reason, what: str, seconds: float) -> RunError:

@@ -112,7 +112,9 @@ class Run:
                 logger.exception(_FAILED, self.id, name)
                 yield self.refuse(_internal())
         except GeneratorExit:
-            self._observe(Reason.canceled, "the caller left")
+            # A limit that is over while the caller does not read cannot be told; the log tells it.
+            over = (self._deadline and self._deadline.error) or RunError(Reason.canceled, "the caller left")
+            self._observe(over.reason, over.message)
             raise
         except Exception:
             logger.exception(_FAILED, self.id, name)
@@ -249,6 +251,10 @@ def _called(function: Function, arguments: dict[str, object]) -> object:
         return function.code(**arguments)
     except (StopIteration, SystemExit) as error:  # a future cannot carry the one, a loop not survive the other
         raise RuntimeError(f"function '{function.name}' raised {type(error).__name__}") from error
+
+
+def _internal() -> RunError:
+    return RunError(Reason.internal, "the server failed; its log tells more under this run_id")
 
 
 def _first(wanted: float | None, otherwise: float | None) -> float | None:

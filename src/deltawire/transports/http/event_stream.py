@@ -28,6 +28,9 @@ class Media:
     heartbeat: bytes | None
 
 
+_GRACE = 1.0
+"""Seconds for which a write may go on when the run's time is over."""
+
 SSE = Media("sse", b"text/event-stream; charset=utf-8", codec.sse, b":\n")
 NDJSON = Media("ndjson", b"application/x-ndjson; charset=utf-8", codec.ndjson, b"\n")
 TEXT = Media("text", b"text/plain; charset=utf-8", codec.text, None)
@@ -47,7 +50,8 @@ class ResponseAborted(Exception):
 async def send_events(
     send: Send, events: AsyncGenerator[Event, None], media: Media, run_id: str, settings: HttpSettings
 ) -> None:
-    """Play the events to their end. Raises ``ResponseAborted`` where the media has no other way to tell a failure."""
+    """Play the events to their end. Raises ``ResponseAborted`` where there is no other way to tell a failure: the media
+    has none, or the caller does not read."""
     reply = _Reply(send, media, run_id, settings)
     encode = media.encode
     held = b""
@@ -56,6 +60,7 @@ async def send_events(
             async for event in events:
                 match event:
                     case Started():  # comes with the first content, and leaves in one write with it
+                        reply.limit(event.timeout)
                         held = encode(event)
                     case Error():
                         await reply.fail(event)
@@ -64,6 +69,10 @@ async def send_events(
                     case _:
                         await reply.write(held + encode(event) if held else encode(event))
                         held = b""
+    except asyncio.CancelledError:
+        if not reply.unread:
+            raise
+        raise ResponseAborted("the caller did not read until the run's time was over") from None
     finally:
         reply.close()
 
@@ -71,7 +80,22 @@ async def send_events(
 class _Reply:
     """The streamed reply of one run: its status, its chunks, its signs of life."""
 
-    __slots__ = ("_beat", "_heartbeat", "_last", "_loop", "_media", "_run_id", "_send", "_timer", "_writing", "begun")
+    __slots__ = (
+        "_beat",
+        "_began",
+        "_heartbeat",
+        "_last",
+        "_limit",
+        "_loop",
+        "_media",
+        "_run_id",
+        "_send",
+        "_task",
+        "_timer",
+        "_writing",
+        "begun",
+        "unread",
+    )
 
     def __init__(self, send: Send, media: Media, run_id: str, settings: HttpSettings) -> None:
         self._send = send
@@ -79,11 +103,20 @@ class _Reply:
         self._run_id = run_id
         self._heartbeat = settings.heartbeat
         self._loop = asyncio.get_running_loop()
-        self._last = self._loop.time()
+        self._task = asyncio.current_task()
+        self._began = self._last = self._loop.time()
+        self._limit: asyncio.TimerHandle | None = None
         self._writing = False
         self._beat: asyncio.Task[None] | None = None
         self._timer = self._loop.call_later(settings.status_hold, self._tick) if media.heartbeat else None
         self.begun = False
+        self.unread = False
+        """Whether the connection must be cut, because the caller does not take what it is sent."""
+
+    def limit(self, seconds: float) -> None:
+        """Cut the connection a little after the run's time is over, if a write is stuck then: the engine ends a run
+        only when its caller comes back for more, and a caller who does not read would hold the provider for ever."""
+        self._limit = self._loop.call_at(self._began + seconds + _GRACE, self._cut)
 
     async def write(self, chunk: bytes) -> None:
         if not chunk:
@@ -114,10 +147,9 @@ class _Reply:
             await self._send({"type": "http.response.body", "body": self._media.encode(error)})
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._beat is not None:
-            self._beat.cancel()
+        for pending in (self._timer, self._limit, self._beat):
+            if pending is not None:
+                pending.cancel()
 
     async def _fall_silent(self) -> None:
         """No heartbeat from here, and the one that is on its way is out."""
@@ -130,6 +162,11 @@ class _Reply:
         self.begun = True
         headers = [(b"content-type", self._media.content_type), *_STREAMED, (RUN_ID, self._run_id.encode())]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    def _cut(self) -> None:
+        if self._writing and self._task is not None:
+            self.unread = True
+            self._task.cancel()
 
     def _tick(self) -> None:
         """The hold is over, or the stream has perhaps been silent for long enough."""
