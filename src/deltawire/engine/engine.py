@@ -242,10 +242,6 @@ class Run:
             observer.ended(record)
 
 
-def _internal() -> RunError:
-    return RunError(Reason.internal, "the server failed; its log tells more under this run_id")
-
-
 def _called(function: Function, arguments: dict[str, object]) -> object:
     try:
         return function.code(**arguments)
