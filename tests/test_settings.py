@@ -136,6 +136,9 @@ def test_what_kubernetes_says_of_a_service_called_deltawire_is_not_meant(
     monkeypatch.setenv("DELTAWIRE_GRPC_PORT", "tcp://10.0.0.1:50051")
     monkeypatch.setenv("DELTAWIRE_PORT_8000_TCP_ADDR", "10.0.0.1")
     monkeypatch.setenv("DELTAWIRE_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("DELTAWIRE_SERVICE_PORT_HTTP", "8000")
+    monkeypatch.setenv("DELTAWIRE_CANARY_SERVICE_HOST", "10.0.0.2")
+    monkeypatch.setenv("DELTAWIRE_CANARY_PORT_8000_TCP", "tcp://10.0.0.2:8000")
     settings = Settings.load()
     assert (settings.port, settings.grpc_port) == (9000, 50051)
 
@@ -210,6 +213,24 @@ def test_an_unknown_variable_of_a_section_names_the_nearest_known_one(monkeypatc
         Settings.load()
     expected = "DELTAWIRE_HTTP__STAUTS_HOLD is no setting; did you mean DELTAWIRE_HTTP__STATUS_HOLD?"
     assert str(refused.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "way_out"),
+    [
+        ("DELTAWIRE_MODLE", "did you mean DELTAWIRE_MODEL?"),
+        ("DELTAWIRE_LOG_FORMAT", "did you mean DELTAWIRE_LOG__FORMAT?"),
+        ("DELTAWIRE_HTTP_STATUS_HOLD", "did you mean DELTAWIRE_HTTP__STATUS_HOLD?"),
+        ("DELTAWIRE_TIMEOUT__IDLE", "did you mean DELTAWIRE_TIMEOUTS?"),
+    ],
+)
+def test_a_variable_that_begins_like_ours_and_is_none_is_an_error(
+    variable: str, way_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(DeclarationError) as refused:
+        Settings.load()
+    assert str(refused.value) == f"{variable} is no setting; {way_out}"
 
 
 def test_a_file_that_is_no_toml_is_named(toml: Write) -> None:

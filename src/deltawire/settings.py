@@ -5,6 +5,7 @@ Each room owns its section; here they are put together, and here the environment
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -32,6 +33,8 @@ from deltawire.transports.http.settings import HttpSettings
 DEFAULT_MODEL = "local:smollm2"
 _FILE = "deltawire.toml"
 _PREFIX = "DELTAWIRE_"
+_OTHERS = re.compile(_PREFIX + r"(CONFIG|TEST_.*|(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT_\d+_(TCP|UDP)(_.*)?)")
+"""Variables with our prefix that are no settings."""
 _TOLD = 5
 """How many mistakes are named at once."""
 
@@ -125,12 +128,16 @@ def config_file() -> Path:
 
 
 class _Environment(EnvSettingsSource):
-    """The variables, but for ``DELTAWIRE_PORT=tcp://…``: Kubernetes sets such beside every Service that is called
-    deltawire, and does not mean us."""
+    """The variables, known or not, but for those that Kubernetes sets beside every Service whose name begins with
+    deltawire: ``DELTAWIRE_PORT=tcp://…``, ``DELTAWIRE_SERVICE_HOST`` and others do not mean us."""
 
     @override
     def __call__(self) -> dict[str, Any]:
         said = super().__call__()
+        for variable, value in os.environ.items():
+            if value and variable.upper().startswith(_PREFIX) and not _OTHERS.fullmatch(variable.upper()):
+                # pydantic looks only for the names that it knows: with the others it can refuse them
+                said.setdefault(variable.upper().removeprefix(_PREFIX).partition("__")[0].lower(), value)
         return {name: value for name, value in said.items() if not str(value).startswith("tcp://")}
 
 
@@ -177,6 +184,9 @@ def _known(place: Place, written: _Written) -> str:
     """The way out of a name that is none: the nearest one that is, else all of them."""
     names = list(_section(place[:-1]))
     spelled = {name: _variable((*place[:-1], name)) if written.in_environment else name for name in names}
+    section, _, rest = place[-1].partition("_")
+    if written.in_environment and len(place) == 1 and section in names and rest:  # one underscore for two
+        return f"did you mean {_variable((section, rest))}?"
     near = get_close_matches(place[-1], names, 1)
     return f"did you mean {spelled[near[0]]}?" if near else f"known: {', '.join(spelled.values())}"
 
