@@ -1,6 +1,7 @@
 """The server: the HTTP app on a core, on a socket of its own, from the first byte to the last."""
 
 import asyncio
+import errno
 import logging
 import signal
 import socket
@@ -21,6 +22,10 @@ from deltawire.transports.http.app import build_app
 from deltawire.transports.http.event_stream import ResponseAborted
 
 _BACKLOG = 2048
+_DRAIN = 25
+"""Seconds that calls under way get to end when the server is to stop."""
+
+logger = logging.getLogger("deltawire")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -33,9 +38,9 @@ def listen(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except OSError as error:
         bound.close()
-        raise DeclarationError(
-            f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}; choose another with --port"
-        ) from None
+        wrong = "port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "host"
+        reason = (error.strerror or str(error)).lower()
+        raise DeclarationError(f"cannot listen on {host}:{port}: {reason}; choose another with --{wrong}") from None
     bound.listen(_BACKLOG)
     return bound
 
@@ -81,7 +86,7 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
             # Longer than the idle time of the usual balancers, which otherwise send a call on a connection that we
             # close.
             timeout_keep_alive=75,
-            timeout_graceful_shutdown=25,
+            timeout_graceful_shutdown=_DRAIN,
         ),
         ready,
     )
@@ -104,6 +109,8 @@ class _Server(uvicorn.Server):
     def stop(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
+        if not self.force_exit and (calls := len(self.server_state.tasks)):
+            logger.info("stopping: calls under way: %d; they get %d s, or until a second signal", calls, _DRAIN)
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

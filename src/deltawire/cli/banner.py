@@ -29,8 +29,8 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 def announce(served: Served, settings: Settings, *, brief: bool = False) -> None:
     """``brief`` is for a server that has been announced before."""
-    address = address_of(settings)
     if settings.log.as_json:
+        address = _url(settings.host, settings.port)  # a log tells what is so, not what can be pasted
         logger.info("listening", extra={"fields": {"message": "listening", "address": address, "functions": [*served]}})
         return
     if sys.stderr.isatty():
@@ -63,8 +63,12 @@ def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -
 
 
 def address_of(settings: Settings) -> str:
-    host = _ANY.get(settings.host, settings.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    """One that can be called from this machine."""
+    return _url(_ANY.get(settings.host, settings.host), settings.port)
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def call(function: Function, address: str) -> str:
