@@ -48,7 +48,7 @@ def _cors(settings: HttpSettings) -> list[Middleware]:
     return [
         Middleware(
             CORSMiddleware,
-            allow_origins=settings.allowed_origins,
+            allow_origins=[origin.rstrip("/").lower() for origin in settings.allowed_origins],
             allow_methods=["GET", "POST"],
             allow_headers=["content-type", "accept"],
             expose_headers=["deltawire-run-id", "retry-after"],
