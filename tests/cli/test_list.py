@@ -83,3 +83,9 @@ def test_help_imports_nothing_heavy() -> None:
     ended = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     loaded = set(ended.stdout.split())
     assert not loaded & {"aiohttp", "asyncio", "pydantic", "msgspec", "starlette", "uvicorn", "watchfiles"}
+
+
+async def test_a_group_of_commands_without_one_shows_its_help(tmp_path: Path) -> None:
+    ended = await deltawire("local", cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert "Install the local model into this Python environment." in ended.out.decode()
