@@ -80,6 +80,25 @@ def test_the_first_call_streams_a_real_models_answer(
     assert json.loads(reply.rpartition("data: ")[2])["usage"]["output_tokens"] > 1
 
 
+@pytest.mark.parametrize(
+    ("language", "interpreter", "before", "shown"),
+    [("js", "node", "", "\n"), ("php", "php", "<?php\n", "red kettle")],
+)
+def test_the_clients_of_the_readme_read_a_real_models_answer(
+    language: str,
+    interpreter: str,
+    before: str,
+    shown: str,
+    shop: Server,
+    program: Callable[[str], str],
+    tmp_path: Path,
+) -> None:
+    [client] = blocks(language)
+    file = tmp_path / f"client.{'mjs' if language == 'js' else language}"
+    file.write_text(before + client.replace("localhost:8000", shop.url.removeprefix("http://")))
+    assert shown in run([program(interpreter), str(file)], tmp_path)
+
+
 def test_invoke_answers_with_the_bare_output(shop: Server, program: Callable[[str], str], tmp_path: Path) -> None:
     output = json.loads(run(typed_curl(command("curl localhost:8000/invoke"), shop, program("curl")), tmp_path))
     assert list(output) == ["items"]
