@@ -90,6 +90,31 @@ def exhausted(message: str) -> str:
     return next(iter(()), *message[:0])  # fails on purpose
 
 
+@function
+def interrupting(message: str) -> NoReturn:
+    raise KeyboardInterrupt(f"this function interrupts on purpose: {message}")
+
+
+@function
+def closing(message: str) -> NoReturn:
+    raise GeneratorExit(f"this function closes on purpose: {message}")
+
+
+@function
+async def closing_later(message: str) -> NoReturn:
+    await asyncio.sleep(0)
+    raise GeneratorExit(f"this function closes on purpose: {message}")
+
+
+class Ending(BaseException):
+    """What libraries raise that want to get past every ``except Exception``."""
+
+
+@function(inline=True)
+def ending(message: str) -> NoReturn:
+    raise Ending(f"this function ends on purpose: {message}")
+
+
 class Items(BaseModel):
     items: list[str]
 

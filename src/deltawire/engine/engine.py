@@ -116,7 +116,7 @@ class Run:
             over = (self._deadline and self._deadline.error) or RunError(Reason.canceled, "the caller left")
             self._observe(over.reason, over.message)
             raise
-        except Exception:
+        except BaseException:  # also what is meant to end a program: the code of one function ends its own run only
             logger.exception(_FAILED, self.id, name)
             yield self.refuse(_internal())
         else:
@@ -189,7 +189,7 @@ class Run:
         )
 
     async def _render(self, function: Function, arguments: dict[str, object]) -> tuple[Message, ...]:
-        """Call the function's own code. Its exceptions are exceptions: not even ``SystemExit`` ends the server."""
+        """Call the function's own code."""
         call = partial(_called, function, arguments)
         if function.is_async or function.inline:
             rendered = call()
@@ -200,8 +200,8 @@ class Run:
         if asyncio.iscoroutine(rendered):
             try:
                 rendered = await rendered
-            except SystemExit as error:
-                raise RuntimeError(f"function '{function.name}' called exit") from error
+            except GeneratorExit as error:  # in here it would be a caller who left
+                raise _raised(function, error) from error
         return messages_of(rendered)
 
     def _finish(self, answer: Answer, completion: Completion | None, max_tokens: int | None, attempts: int) -> Finished:
@@ -245,8 +245,12 @@ class Run:
 def _called(function: Function, arguments: dict[str, object]) -> object:
     try:
         return function.code(**arguments)
-    except (StopIteration, SystemExit) as error:  # a future cannot carry the one, a loop not survive the other
-        raise RuntimeError(f"function '{function.name}' raised {type(error).__name__}") from error
+    except (StopIteration, GeneratorExit) as error:  # a future cannot carry the one, the other says that a caller left
+        raise _raised(function, error) from error
+
+
+def _raised(function: Function, error: BaseException) -> RuntimeError:
+    return RuntimeError(f"function '{function.name}' raised {type(error).__name__}")
 
 
 def _internal() -> RunError:
