@@ -21,8 +21,8 @@ def list_functions(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with the schemas of input and output.")] = False,
 ) -> None:
     """List the functions of a file."""
-    from deltawire.bootstrap.resolve import resolved
     from deltawire.bootstrap.load import load_functions
+    from deltawire.bootstrap.resolve import resolved
     from deltawire.cli.app import app_of
     from deltawire.settings import Settings
 
@@ -75,9 +75,7 @@ def _print_json(served: "Served") -> None:
         {
             "name": name,
             "description": found.function.description,
-            "variants": [
-                {"variant": way.variant, "weight": way.weight, "models": way.models} for way in found.ways
-            ],
+            "variants": [{"variant": way.variant, "weight": way.weight, "models": way.models} for way in found.ways],
             "input": found.function.input_schema(),
             "output": found.function.output.json_schema(),
         }

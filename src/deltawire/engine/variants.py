@@ -36,7 +36,6 @@ def _named(plan: Plan, variant: str) -> Way:
         if way.variant == variant:
             return way
     known = ", ".join(f"'{way.variant}'" for way in plan.ways if way.variant is not None)
-    message = f"function '{plan.function.name}' has no variant '{variant[:100]}'; "
-    raise RunError(
-        Reason.unknown_variant, message + (f"known: {known}" if known else "it has none: leave 'variant' out")
-    )
+    way_out = f"known: {known}" if known else "it has none: leave 'variant' out"
+    message = f"function '{plan.function.name}' has no variant '{variant[:100]}'; {way_out}"
+    raise RunError(Reason.unknown_variant, message)

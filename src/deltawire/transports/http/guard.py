@@ -26,7 +26,8 @@ class Guard:
     def __init__(self, app: ASGIApp, engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> None:
         self._app = app
         self._engine = engine
-        self._hosts = _LOCAL_NAMES | {host.lower() for host in settings.allowed_hosts} if on_loopback else None
+        allowed = {_name_and_port("http", host)[0] for host in settings.allowed_hosts}
+        self._hosts = (_LOCAL_NAMES | allowed) - {""} if on_loopback else None
         self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,15 +62,17 @@ class Guard:
 
 def _same(origin: str, host: str) -> bool:
     scheme, separator, authority = origin.partition("://")
-    if not separator or not authority:  # `null`, or nonsense
+    scheme = scheme.lower()
+    if not separator or scheme not in _DEFAULT_PORTS:  # `null`, an app's or an extension's own scheme, or nonsense
         return False
     # Behind a proxy that ends TLS the scheme is not ours to see: a Host without a port has its origin's default one.
-    return _name_and_port(scheme.lower(), authority) == _name_and_port(scheme.lower(), host)
+    name, port = _name_and_port(scheme, authority)
+    return bool(name) and (name, port) == _name_and_port(scheme, host)
 
 
 def _name_and_port(scheme: str, authority: str) -> tuple[str, int | None]:
     try:
-        parts = urlsplit(f"//{authority}")
+        parts = urlsplit(f"//{authority}")  # knows brackets and letter case; a user or a path is in no Host or Origin
         return (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(scheme)
     except ValueError:
         return "", None
