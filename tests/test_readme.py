@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from deltawire.bootstrap.core import resolved
 from deltawire.bootstrap.load import load_functions
+from deltawire.bootstrap.resolve import resolved
 from deltawire.settings import Settings
 from tests.matrix.server import Server, clean_environment, serving
 
@@ -120,9 +120,9 @@ def test_the_example_of_a_configuration_is_one(folder: Path, monkeypatch: pytest
     monkeypatch.chdir(folder)
     monkeypatch.delenv("DELTAWIRE_MODEL", raising=False)
     settings = Settings.load(app="fruit.py")
-    [(function, model)] = resolved(load_functions("fruit.py"), settings).values()
-    assert model == "openai:gpt-4o-mini"
-    assert function.settings.timeouts.first_token == 20
+    [found] = resolved(load_functions("fruit.py"), settings).values()
+    assert found.models == "openai:gpt-4o-mini"
+    assert found.function.settings.timeouts.first_token == 20
     assert settings.providers["house"].base_url == "http://10.0.0.5:8000/v1"
 
 
@@ -131,8 +131,8 @@ def test_the_variable_that_the_readme_names_goes_before_the_file(folder: Path, m
     monkeypatch.chdir(folder)
     [variable] = re.findall(r"DELTAWIRE_FUNCTIONS__\w+", README)
     monkeypatch.setenv(variable, "house:other")
-    [(_, model)] = resolved(load_functions("fruit.py"), Settings.load(app="fruit.py")).values()
-    assert model == "house:other"
+    [found] = resolved(load_functions("fruit.py"), Settings.load(app="fruit.py")).values()
+    assert found.models == "house:other"
 
 
 def test_every_file_that_the_readme_links_to_exists() -> None:

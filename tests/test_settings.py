@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from deltawire import DeclarationError, Timeouts, function
-from deltawire.bootstrap.core import build_core, resolved
+from deltawire.bootstrap.core import build_core
+from deltawire.bootstrap.resolve import resolved
 from deltawire.domain.function import Function, FunctionSettings
 from deltawire.secrets import read_secret
 from deltawire.settings import Settings
@@ -45,8 +46,8 @@ def told(text: str) -> str:
 
 
 def in_force(function: Function, *, model: str | None = None) -> tuple[str, FunctionSettings]:
-    found, named = resolved({"bare": bare, "Told": told}, Settings.load(), model)[function.name]
-    return named, found.settings
+    found = resolved({"bare": bare, "Told": told}, Settings.load(), model)[function.name]
+    return found.models, found.function.settings
 
 
 def test_the_defaults() -> None:

@@ -23,8 +23,8 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from deltawire.domain.errors import DeclarationError
-from deltawire.domain.function import FunctionSettings
 from deltawire.domain.limits import Timeouts
+from deltawire.domain.options import FunctionSettings
 from deltawire.observers.log import LogSettings
 from deltawire.providers.local.settings import LocalSettings
 from deltawire.providers.openai.settings import OpenAISettings
@@ -106,7 +106,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, _Environment(settings_cls), TomlConfigSettingsSource(settings_cls, config_file())
+        return init_settings, _Environment(settings_cls), _File(settings_cls, config_file())
 
     def provider(self, name: str) -> OpenAISettings | None:
         """The entry of that name. ``openai`` exists without being written down, from its conventional variables."""
@@ -138,7 +138,29 @@ class _Environment(EnvSettingsSource):
             if value and variable.upper().startswith(_PREFIX) and not _OTHERS.fullmatch(variable.upper()):
                 # pydantic looks only for the names that it knows: with the others it can refuse them
                 said.setdefault(variable.upper().removeprefix(_PREFIX).partition("__")[0].lower(), value)
-        return {name: value for name, value in said.items() if not str(value).startswith("tcp://")}
+        return _with_models({name: value for name, value in said.items() if not str(value).startswith("tcp://")})
+
+
+class _File(TomlConfigSettingsSource):
+    @override
+    def __call__(self) -> dict[str, Any]:
+        return _with_models(super().__call__())
+
+
+def _with_models(said: dict[str, Any]) -> dict[str, Any]:
+    """``model`` of functions and variants as the ``models`` that it stands for: sources are merged key by key, and
+    whoever names one of the two means the other one gone."""
+    for function in _tables(said.get("functions")):
+        for options in (function, *_tables(function.get("variants"))):
+            if isinstance(options.get("model"), str) and "models" not in options:
+                options["models"] = [options.pop("model")]
+    return said
+
+
+def _tables(section: object) -> list[dict[str, Any]]:
+    if not isinstance(section, dict):
+        return []
+    return [table for table in cast("dict[str, object]", section).values() if isinstance(table, dict)]
 
 
 Place = tuple[str, ...]

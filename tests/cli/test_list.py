@@ -41,7 +41,8 @@ async def test_on_a_terminal_no_line_is_longer_than_its_80_columns(tmp_path: Pat
 async def test_as_json_it_carries_the_schemas(tmp_path: Path) -> None:
     ended = await deltawire("list", "--json", str(shop(tmp_path)), env=NO_KEY, cwd=tmp_path)
     [chat, items, *_] = json.loads(ended.out)["functions"]
-    assert (chat["name"], chat["model"], chat["output"]) == ("chat", "openai:m", {"type": "string"})
+    assert (chat["name"], chat["output"]) == ("chat", {"type": "string"})
+    assert chat["variants"] == [{"variant": None, "weight": 1.0, "models": ["openai:m"]}]
     assert chat["input"]["required"] == ["message"]
     assert items["output"]["properties"].keys() == {"items", "total"}
 

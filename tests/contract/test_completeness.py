@@ -89,7 +89,8 @@ def test_the_table_of_functions_is_what_is_served() -> None:
     functions = load_functions(str(APP))
     for row in CONTRACT.functions:
         settings = functions[row["function"]].settings
-        assert row["model"] == (settings.model or "openai:m")
+        unsaid = "" if settings.variants else "openai:m"
+        assert row["model"] == next(iter(settings.chain), unsaid)
         assert row["max_tokens"] == str(settings.max_tokens or "")
         assert row["timeout"] == str(settings.timeouts.total)
         assert functions[row["function"]].output.is_text == (row["output"] == "text")

@@ -14,8 +14,8 @@ from deltawire.domain.limits import Timeouts
 from deltawire.domain.ports import Attempt, Completion
 from deltawire.engine.deadlines import Deadline
 from deltawire.engine.engine import Engine, Run
-from deltawire.engine.plan import Model, Plan
-from tests.engine.stage import Stage, collected, request, stage
+from deltawire.engine.plan import Model
+from tests.engine.stage import Stage, collected, one_way, request, stage
 
 pytestmark = pytest.mark.anyio
 
@@ -192,7 +192,7 @@ async def _last(function_name: str, timeouts: Timeouts, provider: Pulsing) -> Ev
 
     async with stage([paced]) as on:
         plan = on.engine.plans[function_name]
-        engine = Engine({"f": Plan(plan.function, Model("p:m", "m", provider))}, on.engine.observers, on.engine.pool)
+        engine = Engine({"f": one_way(plan.function, Model("p:m", "m", provider))}, on.engine.observers, on.engine.pool)
         return (await asyncio.wait_for(collected(engine.arrive("test"), "f", HI), 5))[-1]
 
 

@@ -17,8 +17,8 @@ from deltawire.domain.function import Function
 from deltawire.domain.ports import Attempt, Completion
 from deltawire.domain.run import RunSettings
 from deltawire.engine.engine import Engine
-from deltawire.engine.plan import Model, Plan
-from tests.engine.stage import collected, request, stage
+from deltawire.engine.plan import Model
+from tests.engine.stage import collected, one_way, request, stage
 
 pytestmark = pytest.mark.anyio
 
@@ -280,7 +280,9 @@ class Foreign:
 async def _events_of(provider: Foreign) -> Sequence[Event]:
     async with stage([say]) as on:
         plan = on.engine.plans["say"]
-        engine = Engine({"say": Plan(plan.function, Model("f:m", "m", provider))}, on.engine.observers, on.engine.pool)
+        engine = Engine(
+            {"say": one_way(plan.function, Model("f:m", "m", provider))}, on.engine.observers, on.engine.pool
+        )
         events = await collected(engine.arrive("test"), "say", request(words="hi"))
         assert on.record.failed
         return events

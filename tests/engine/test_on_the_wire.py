@@ -12,8 +12,8 @@ from deltawire.domain.errors import Reason
 from deltawire.domain.events import Error, Finished, Text
 from deltawire.domain.limits import Timeouts
 from deltawire.engine.engine import Engine
-from deltawire.engine.plan import Model, Plan
-from tests.engine.stage import Stage, collected, request, stage
+from deltawire.engine.plan import Model
+from tests.engine.stage import Stage, collected, one_way, request, stage
 from tests.providers.asking import provider_at
 from tests.upstream import (
     Step,
@@ -63,7 +63,7 @@ def item(words: str) -> str:
 @asynccontextmanager
 async def wired(base_url: str) -> AsyncGenerator[Stage, None]:
     async with stage([say, calm, item]) as on, provider_at(base_url) as provider:
-        plans = {name: Plan(plan.function, Model("up:m", "m", provider)) for name, plan in on.engine.plans.items()}
+        plans = {name: one_way(plan.function, Model("up:m", "m", provider)) for name, plan in on.engine.plans.items()}
         on.engine = Engine(plans, on.engine.observers, on.engine.pool)
         yield on
 

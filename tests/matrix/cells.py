@@ -170,8 +170,9 @@ class Contract:
             path, allow = "/invoke", "POST"
         values: dict[str, str | None] = {
             "function": row["function"],
-            "model": function.get("model"),
-            "max_tokens": function.get("max_tokens") or "null",
+            "variant": json.dumps(row.get("variant") or None),
+            "model": row.get("model") or function.get("model"),
+            "max_tokens": row.get("max_tokens") or function.get("max_tokens") or "null",
             "timeout": function.get("timeout"),
             "text": row["text"],
             "finish_reason": row.get("finish_reason"),

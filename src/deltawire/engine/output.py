@@ -7,7 +7,9 @@ from pydantic import ValidationError
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import FinishReason
 from deltawire.domain.function import Function, describe
+from deltawire.domain.options import Options
 from deltawire.domain.ports import Completion
+from deltawire.domain.prompt import Message
 from deltawire.engine.json_answer import json_text
 from deltawire.engine.optional_nulls import without_optional_nulls
 
@@ -26,10 +28,12 @@ class Answer:
     function is strict by itself.
     """
 
-    __slots__ = ("_function", "_keep", "_parts", "_size", "_strict", "_whole")
+    __slots__ = ("_function", "_keep", "_limit", "_may_repair", "_parts", "_size", "_strict", "_whole")
 
-    def __init__(self, function: Function, *, whole: bool, strict: bool) -> None:
+    def __init__(self, function: Function, options: Options, *, whole: bool, strict: bool) -> None:
         self._function = function
+        self._limit = options.max_answer_bytes
+        self._may_repair = options.repair and whole  # a caller who streams has seen the first answer
         self._whole = whole
         self._strict = strict or not function.output.is_text
         self._keep = whole or not function.output.is_text
@@ -41,11 +45,9 @@ class Answer:
         if not self._keep:
             return
         self._size += len(text) if text.isascii() else len(text.encode())
-        limit = self._function.settings.max_answer_bytes
-        if self._size > limit:
-            raise RunError(
-                Reason.answer_too_large, f"the answer is longer than {limit} bytes (max_answer_bytes); ask for less"
-            )
+        if self._size > self._limit:
+            message = f"the answer is longer than {self._limit} bytes (max_answer_bytes); ask for less"
+            raise RunError(Reason.answer_too_large, message)
         self._parts.append(text)
 
     def finish(self, completion: Completion, max_tokens: int | None) -> Raw | None:
@@ -55,6 +57,18 @@ class Answer:
         if self._function.output.is_text:
             return Raw(msgspec.json.encode("".join(self._parts))) if self._whole else None
         return self._validated("".join(self._parts))
+
+    def correction(self, error: RunError) -> tuple[Message, ...]:
+        """What to tell a model whose typed answer was not valid, so that it answers once more. Raises the error where
+        it is not to be asked: it did something else wrong, or was asked before."""
+        if error.reason is not Reason.output_invalid or not self._may_repair:
+            raise error
+        self._may_repair = False
+        said = "".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        told = f"That is not what was asked for: {error.message}. Answer again, with the corrected JSON alone."
+        return Message(role="assistant", content=said), Message(role="user", content=told)
 
     def _unfinished(self, completion: Completion, max_tokens: int | None) -> RunError:
         if completion.finish_reason is FinishReason.length:

@@ -1,16 +1,8 @@
 """The section ``[http]`` of the settings."""
 
-from typing import Annotated
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
-
-
-def _split(value: object) -> object:
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
-"""A list; in an environment variable its members stand between commas."""
+from deltawire.domain.options import Names
 
 
 class HttpSettings(BaseModel):
