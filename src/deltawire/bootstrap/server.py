@@ -96,6 +96,11 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
     try:
         await server.serve(sockets=[bound])
     finally:
+        # What is still under way after a second signal ends as canceled, before its provider is taken away.
+        tasks = list(server.server_state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await core.close()
 
 
@@ -134,4 +139,4 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 def _was_no_error(record: logging.LogRecord) -> bool:
     """A reply that we cut on purpose is no failure of the app; its run's line tells why it was cut."""
     error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, ResponseAborted)
+    return not isinstance(error, ResponseAborted | asyncio.CancelledError)

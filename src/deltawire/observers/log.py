@@ -47,31 +47,31 @@ class Formatter(logging.Formatter):
         fields: dict[str, object] | None = getattr(record, "fields", None)
         about: dict[str, object] = fields if fields is not None else {"message": record.getMessage()}
         trace = self.formatException(record.exc_info) if record.exc_info else None
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level = record.levelname.lower()
         if self._as_json:
+            time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
             line = {"time": time, "level": level, "logger": record.name, **about}
             return msgspec.json.encode(line | ({"trace": trace} if trace else {})).decode()
         words = " ".join(f"{name}={_word(value)}" for name, value in fields.items()) if fields else record.getMessage()
-        return f"{time} {level:7} {words}" + (f"\n{trace}" if trace else "")
+        return f"{self.formatTime(record, '%H:%M:%S')} {level:7} {words}" + (f"\n{trace}" if trace else "")
 
 
 def fields(record: RunRecord) -> dict[str, object]:
     """What a run's line tells; what is not known is left out. Times in seconds."""
     usage = record.usage
     told = {
-        "run_id": record.run_id,
-        "transport": record.transport,
         "function": record.function,
-        "variant": record.variant,
-        "model": record.model,
+        "transport": record.transport,
         "outcome": str(record.outcome),
+        "model": record.model,
+        "variant": record.variant,
         "attempts": record.attempts,
         "input_tokens": usage and usage.input_tokens,
         "output_tokens": usage and usage.output_tokens,
         "first_content": _rounded(record.first_content),
         "total": _rounded(record.total),
         "message": record.message,
+        "run_id": record.run_id,
     }
     return {name: value for name, value in told.items() if value is not None}
 
