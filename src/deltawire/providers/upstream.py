@@ -20,6 +20,8 @@ from deltawire.providers import foreign_errors
 
 _LONGEST_ERROR_BODY = 64 * 1024
 _DRAIN_SECONDS = 1.0
+_STALE_SECONDS = 0.25
+"""A kept connection that ends within this time after a request, without a byte of an answer, had ended before it."""
 
 
 class Upstream:
@@ -43,6 +45,7 @@ class Upstream:
         self._headers = {"accept-encoding": "identity", **headers}
         self._keep_alive = keep_alive
         self._session: aiohttp.ClientSession | None = None
+        self._fresh_session: aiohttp.ClientSession | None = None
         self._drains: set[asyncio.Task[None]] = set()
         self._connections: WeakSet[asyncio.Future[None]] = WeakSet()
 
@@ -72,18 +75,19 @@ class Upstream:
         for drain in drains:
             drain.cancel()
         await asyncio.gather(*drains, return_exceptions=True)
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._fresh_session):
+            if session is not None:
+                await session.close()
 
     async def _send(self, path: str, body: bytes, pulse: Pulse) -> aiohttp.ClientResponse:
         try:
-            return await self._open_session().post(
-                self._base_url + path,
-                data=body,
-                headers=self._headers,
-                allow_redirects=False,
-                trace_request_ctx=pulse,
-            )
+            sending = _Sending(pulse)
+            try:
+                return await self._post(self._kept(), path, body, sending)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not sending.found_stale():
+                    raise
+                return await self._post(self._fresh(), path, body, _Sending(pulse))
         except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
             message = f"the provider '{self.provider}' cannot be reached: {_why(error)}"
             raise RunError(Reason.upstream_unreachable, message, retry_safe=True) from error
@@ -98,19 +102,25 @@ class Upstream:
             )
             raise RunError(Reason.outcome_unknown, message) from error
 
-    def _open_session(self) -> aiohttp.ClientSession:
+    async def _post(
+        self, session: aiohttp.ClientSession, path: str, body: bytes, sending: "_Sending"
+    ) -> aiohttp.ClientResponse:
+        url = self._base_url + path
+        return await session.post(
+            url, data=body, headers=self._headers, allow_redirects=False, trace_request_ctx=sending
+        )
+
+    def _kept(self) -> aiohttp.ClientSession:
+        """Uses a connection again, where one is kept."""
         if self._session is None:
-            trace = aiohttp.TraceConfig()
-            trace.on_connection_create_start.append(_connecting)
-            trace.on_connection_create_end.append(_connected)
-            self._session = aiohttp.ClientSession(
-                # How many runs there may be is decided at the door, not by a queue in here.
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keep_alive),
-                timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trace_configs=[trace],
-            )
+            self._session = _session(self._keep_alive)
         return self._session
+
+    def _fresh(self) -> aiohttp.ClientSession:
+        """Opens a connection for each request."""
+        if self._fresh_session is None:
+            self._fresh_session = _session(0)
+        return self._fresh_session
 
     @contextmanager
     def _told_of_its_end(self, response: aiohttp.ClientResponse) -> Generator[None, None, None]:
@@ -158,6 +168,40 @@ class Upstream:
         drain.add_done_callback(lambda _: response.close())  # also where it was cancelled before it began
 
 
+class _Sending:
+    """One request on its way: on a connection that was kept, or on a new one."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        self.pulse = pulse
+        self.reused = False
+        self._began = asyncio.get_running_loop().time()
+
+    def found_stale(self) -> bool:
+        """Whether the connection failed because its server had closed it before: llama.cpp's closes each one when a
+        stream ends, though it promises to keep it. No work can have started then. A server that takes the request and
+        breaks down over it is taken for one only if it does so at once."""
+        return self.reused and asyncio.get_running_loop().time() - self._began < _STALE_SECONDS
+
+
+def _session(keep_alive: float) -> aiohttp.ClientSession:
+    trace: aiohttp.TraceConfig = aiohttp.TraceConfig()
+    trace.on_connection_create_start.append(_connecting)
+    trace.on_connection_create_end.append(_connected)
+    trace.on_connection_reuseconn.append(_reused)
+    # How many runs there may be is decided at the door, not by a queue in here.
+    connector = (
+        aiohttp.TCPConnector(limit=0, keepalive_timeout=keep_alive)
+        if keep_alive
+        else aiohttp.TCPConnector(limit=0, force_close=True)
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trace_configs=[trace],
+    )
+
+
 def come_before_the_cut(response: aiohttp.ClientResponse) -> bytes:
     """The bytes that arrived before the connection failed, for a reader who was told of the failure. Comes empty the
     second time. aiohttp raises a failure before it hands out what it has, and has no public way to ask for it."""
@@ -180,11 +224,15 @@ def _seen(closed: "asyncio.Future[None]") -> None:
 
 
 async def _connecting(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
-    context.trace_request_ctx.connecting()
+    context.trace_request_ctx.pulse.connecting()
 
 
 async def _connected(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
-    context.trace_request_ctx.connected()
+    context.trace_request_ctx.pulse.connected()
+
+
+async def _reused(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
+    context.trace_request_ctx.reused = True
 
 
 def _why(error: BaseException) -> str:

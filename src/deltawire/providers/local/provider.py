@@ -36,7 +36,7 @@ class Local:
         """The client of this process of the model. One that died took its connections with it."""
         if self._client is None or endpoint != self._endpoint:
             stale, self._endpoint = self._client, endpoint
-            self._client = OpenAI("local", OpenAISettings(base_url=endpoint.base_url), endpoint.api_key)
+            self._client = OpenAI("local", OpenAISettings(base_url=endpoint.base_url, keep_alive=0), endpoint.api_key)
             if stale is not None:
                 await stale.close()
             return self._client

@@ -3,7 +3,7 @@
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt
 
 
 class OpenAISettings(BaseModel):
@@ -23,9 +23,9 @@ class OpenAISettings(BaseModel):
     structured_output: Literal["json_schema", "json_object", "none"] = "json_schema"
     """How a typed answer is asked for, for servers that know no JSON Schema."""
     max_event_bytes: PositiveInt = 8 * 1024 * 1024
-    keep_alive: PositiveFloat = 4.0
+    keep_alive: NonNegativeFloat = 4.0
     """Seconds for which an idle connection is kept. Shorter than the usual 5 s of servers, so that they do not close a
-    connection under a call that has just been sent on it."""
+    connection under a call that has just been sent on it. With 0 each call has a connection of its own."""
 
     @property
     def is_openai(self) -> bool:
