@@ -14,6 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
@@ -77,7 +78,7 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
     server = _Server(
         uvicorn.Config(
             build_http(core, settings),
-            http="httptools",
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,
