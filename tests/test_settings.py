@@ -199,6 +199,17 @@ def test_a_wrong_value_names_its_variable(
         ("[functions.told.timeouts]\nidel = 1", "functions.told.timeouts.idel is no setting; did you mean idle?"),
         ("[providers.x]\nbase = 'x'", "providers.x.base is no setting; did you mean base_url?"),
         ("[log]\nzzz = 1", "log.zzz is no setting; known: format, level"),
+        ("[timeouts]\ntotal = inf", "timeouts.total: Input should be a finite number"),
+        ("[providers.x]\nkeep_alive = nan", "providers.x.keep_alive: Input should be a finite number"),
+        ("[providers.x]\nheaders = {'x a' = '1'}", "providers.x.headers: 'x a' is no name for a header"),
+        (
+            '[providers.x]\nheaders = {x-a = "a\\nb"}',
+            "providers.x.headers: the value of x-a holds characters that no HTTP header can carry",
+        ),
+        (
+            "[providers.x]\nheaders = {Content-Length = '5'}",
+            "providers.x.headers: Content-Length is not for you to set: the request has its own",
+        ),
     ],
 )
 def test_a_mistake_in_the_file_names_file_and_key(text: str, complaint: str, toml: Write) -> None:
@@ -238,6 +249,35 @@ def test_a_file_that_is_no_toml_is_named(toml: Write) -> None:
     toml("port = ")
     with pytest.raises(DeclarationError, match=r"deltawire\.toml is no TOML: Invalid value"):
         Settings.load()
+
+
+@pytest.mark.parametrize("text", [f"port = {'9' * 5000}", f"port = {'[' * 2000}{']' * 2000}"])
+def test_a_file_beyond_all_reason_cannot_be_read(text: str, toml: Write) -> None:
+    toml(text)
+    with pytest.raises(DeclarationError, match=r"^deltawire\.toml cannot be read: "):
+        Settings.load()
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("ftp://user:the-secret@host/v1", "holds a user or password: put it into api_key or headers"),
+        ("https://user:the-secret@host/v1", "holds a user or password: put it into api_key or headers"),
+        ("user:the-secret@host", "is no http(s) URL: begin it with https://"),
+        ("https://user:the-secret@[host", "is no URL"),
+        ("https:///v1", "names no host"),
+        ("https://host:port/v1", "is no URL: port could not be cast to integer value as 'port'"),
+    ],
+)
+def test_a_base_url_that_cannot_work_is_refused_at_start_and_not_told(
+    url: str, complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(DeclarationError) as refused:
+        build_core({"bare": bare}, Settings.load(), [], model="openai:m")
+    assert str(refused.value).startswith(f"the base_url of provider 'openai' {complaint}")
+    assert "the-secret" not in str(refused.value)
 
 
 def test_no_value_is_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ class Settings(BaseSettings):
             raise DeclarationError("; ".join(_mistakes(error, said, file))) from None
         except tomllib.TOMLDecodeError as error:
             raise DeclarationError(f"{file} is no TOML: {error}") from None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:  # no text, or numbers and nesting beyond all reason
             raise DeclarationError(f"{file} cannot be read: {error}") from None
 
     @classmethod

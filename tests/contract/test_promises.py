@@ -1,5 +1,6 @@
 """What all transports promise of an answer, whatever it holds and however it comes: one test over all of them each."""
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -162,6 +163,16 @@ async def test_the_providers_key_reaches_no_reply_and_no_log(matrix: Matrix, tra
     assert key not in reply.written()
     (line,) = matrix.logged(transport)
     assert line["message"].endswith(": the key … is worn out")
+
+
+async def test_accept_may_be_written_on_several_lines(matrix: Matrix) -> None:
+    matrix.provider.script(head(), text("a"), *END)
+    lines = [("accept", "text/html"), ("accept", "text/event-stream")]
+    async with httpx.AsyncClient() as client:
+        reply = await client.post(
+            f"{matrix.server.url}/v1/functions/say", json={"input": {"message": "hi"}}, headers=lines
+        )
+    assert reply.headers["content-type"] == "text/event-stream; charset=utf-8"
 
 
 @every_transport

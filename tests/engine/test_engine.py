@@ -1,6 +1,7 @@
 """What a run is from its arrival to its terminal event, with a script for a model."""
 
 import asyncio
+import json
 import logging
 import threading
 from collections.abc import AsyncGenerator, Sequence
@@ -8,7 +9,7 @@ from contextlib import aclosing
 from typing import cast
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from deltawire import Message, Prompt, function
 from deltawire.domain.errors import Reason, RunError
@@ -327,3 +328,38 @@ async def test_the_outcome_of_a_text_run_holds_the_text() -> None:
         outcome = await on.arrive().outcome("say", request(words="hi"))
         assert isinstance(outcome, Finished)
         assert bytes(outcome.output or b"") == b'"a\\"b"'
+
+
+class Seen(BaseModel):
+    """Notes the thread in which it is read."""
+
+    words: list[str]
+    thread: int = 0
+
+    @model_validator(mode="after")
+    def note(self) -> "Seen":
+        if self.words == ["stop"] * len(self.words):
+            raise StopIteration
+        self.thread = threading.get_ident()
+        return self
+
+
+@function(output=Seen)
+def seen(text: str) -> str:
+    return text
+
+
+@pytest.mark.parametrize(("words", "beside"), [(10, False), (50_000, True)])
+async def test_a_long_answer_is_read_beside_the_loop(words: int, beside: bool) -> None:
+    async with stage([seen]) as on:
+        on.provider.say(json.dumps({"words": ["a"] * words}))
+        output = (await on.finished("seen", request(text="x"))).output
+        assert output is not None
+        assert (json.loads(bytes(output))["thread"] != threading.get_ident()) == beside
+
+
+@pytest.mark.parametrize("words", [10, 50_000])
+async def test_a_validator_that_raises_what_no_future_carries_is_our_failure(words: int) -> None:
+    async with stage([seen]) as on:
+        on.provider.say(json.dumps({"words": ["stop"] * words}))
+        assert (await on.error("seen", request(text="x"))).reason is Reason.internal

@@ -14,6 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
@@ -36,10 +37,11 @@ def listen(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a name that no resolver can be asked for is the latter
         bound.close()
-        wrong = "port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "host"
-        reason = (error.strerror or str(error)).lower()
+        number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
+        wrong = "port" if number in (errno.EADDRINUSE, errno.EACCES) else "host"
+        reason = (why or "its name is none").lower()
         raise DeclarationError(f"cannot listen on {host}:{port}: {reason}; choose another with --{wrong}") from None
     bound.listen(_BACKLOG)
     return bound
@@ -77,7 +79,7 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
     server = _Server(
         uvicorn.Config(
             build_http(core, settings),
-            http="httptools",
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,

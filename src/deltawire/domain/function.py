@@ -18,6 +18,8 @@ from deltawire.domain.limits import Timeouts
 from deltawire.domain.options import FunctionSettings, Variant
 from deltawire.domain.output import UNUSABLE_TYPE, Output, gist
 
+_LONGEST_WORDS = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
@@ -86,11 +88,17 @@ def describe(error: ValidationError, root: str) -> str:
     """
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     told = [
-        f"{'.'.join([root, *(str(step) for step in problem['loc'])])}: {problem['msg']}" for problem in problems[:5]
+        f"{_shortened('.'.join([root, *(str(step) for step in problem['loc'])]))}: {_shortened(problem['msg'])}"
+        for problem in problems[:5]
     ]
     if len(problems) > len(told):
         told.append(f"and {len(problems) - len(told)} more")
     return "; ".join(told)
+
+
+def _shortened(words: str) -> str:
+    """A field may be called as its caller likes, at whatever length."""
+    return words if len(words) <= _LONGEST_WORDS else words[: _LONGEST_WORDS - 1] + "…"
 
 
 class Declared(TypedDict, total=False):

@@ -5,12 +5,13 @@ In: the name of a function and a ``RunRequest``. Out: the run's events, ending i
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
+from typing import TypeVar
 
 from msgspec import UNSET
 
@@ -103,7 +104,7 @@ class Run:
                         yield piece
                         deadline.resume()
                 try:
-                    finished = self._finish(answer, completion, attempts)
+                    finished = await self._finish(answer, completion, attempts)
                 except RunError as error:
                     stream = attempts.again(answer.correction(error))
         except RunError as error:
@@ -196,7 +197,7 @@ class Run:
 
     async def _render(self, function: Function, arguments: dict[str, object]) -> tuple[Message, ...]:
         """Call the function's own code."""
-        call = partial(_called, function, arguments)
+        call = partial(_contained, function, partial(function.code, **arguments))
         if function.is_async or function.inline:
             rendered = call()
         else:
@@ -210,12 +211,14 @@ class Run:
                 raise _raised(function, error) from error
         return messages_of(rendered)
 
-    def _finish(self, answer: Answer, completion: Completion | None, attempts: Attempts) -> Finished:
+    async def _finish(self, answer: Answer, completion: Completion | None, attempts: Attempts) -> Finished:
         """Raises ``RunError`` for an answer that is none."""
         if completion is None:
             raise RunError(Reason.internal, "the provider's stream ended without a completion")
         self._usage = _sum(self._usage, completion.usage)
-        output = answer.finish(completion, attempts.attempt.max_tokens)
+        read = partial(answer.finish, completion, attempts.attempt.max_tokens)
+        # A long answer would keep all other runs waiting while it is read, and the pool may be full of who blocks.
+        output = await asyncio.to_thread(_contained, answer.function, read) if answer.is_long else read()
         self._observe(completion.finish_reason, None)
         return Finished(
             run_id=self.id,
@@ -255,9 +258,12 @@ class Run:
             observer.ended(record)
 
 
-def _called(function: Function, arguments: dict[str, object]) -> object:
+_T = TypeVar("_T")
+
+
+def _contained(function: Function, call: Callable[[], _T]) -> _T:
     try:
-        return function.code(**arguments)
+        return call()
     except (StopIteration, GeneratorExit) as error:  # a future cannot carry the one, the other says that a caller left
         raise _raised(function, error) from error
 

@@ -20,6 +20,10 @@ _UNFINISHED: dict[FinishReason, tuple[Reason, str]] = {
 }
 
 
+_LONG = 64 * 1024
+"""Bytes. The slowest answers of this length take some 50 ms to read."""
+
+
 class Answer:
     """Collects the text of one run.
 
@@ -28,10 +32,10 @@ class Answer:
     function is strict by itself.
     """
 
-    __slots__ = ("_function", "_keep", "_limit", "_may_repair", "_parts", "_size", "_strict", "_whole")
+    __slots__ = ("_keep", "_limit", "_may_repair", "_parts", "_size", "_strict", "_whole", "function")
 
     def __init__(self, function: Function, options: Options, *, whole: bool, strict: bool) -> None:
-        self._function = function
+        self.function = function
         self._limit = options.max_answer_bytes
         self._may_repair = options.repair and whole  # a caller who streams has seen the first answer
         self._whole = whole
@@ -39,6 +43,11 @@ class Answer:
         self._keep = whole or not function.output.is_text
         self._parts: list[str] = []
         self._size = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether reading it may take so long that a loop should not wait for it."""
+        return not self.function.output.is_text and self._size > _LONG
 
     def add(self, text: str) -> None:
         """Raises ``RunError`` (answer_too_large) when more would have to be kept than the function allows."""
@@ -54,7 +63,7 @@ class Answer:
         """What ``finished`` carries as its output. Raises ``RunError`` for an answer that is none."""
         if self._strict and completion.finish_reason is not FinishReason.stop:
             raise self._unfinished(completion, max_tokens)
-        if self._function.output.is_text:
+        if self.function.output.is_text:
             return Raw(msgspec.json.encode("".join(self._parts))) if self._whole else None
         return self._validated("".join(self._parts))
 
@@ -78,7 +87,7 @@ class Answer:
         return RunError(reason, f"{message}: {completion.refusal}" if completion.refusal else message)
 
     def _validated(self, text: str) -> Raw:
-        output = self._function.output
+        output = self.function.output
         found = json_text(text)
         if found is None:
             raise RunError(Reason.output_invalid, f"the model's answer is not the JSON of {output.name}")

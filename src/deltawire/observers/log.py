@@ -1,5 +1,6 @@
 """One line for each run, as JSON or as text."""
 
+import json
 import logging
 import sys
 from datetime import UTC, datetime
@@ -51,9 +52,10 @@ class Formatter(logging.Formatter):
         if self._as_json:
             time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
             line = {"time": time, "level": level, "logger": record.name, **about}
-            return msgspec.json.encode(line | ({"trace": trace} if trace else {})).decode()
+            return _json(line | ({"trace": trace} if trace else {}))
         words = " ".join(f"{name}={_word(value)}" for name, value in fields.items()) if fields else record.getMessage()
-        return f"{self.formatTime(record, '%H:%M:%S')} {level:7} {words}" + (f"\n{trace}" if trace else "")
+        line = f"{self.formatTime(record, '%H:%M:%S')} {level:7} {words}"
+        return _visible(line + (f"\n{trace}" if trace else ""))
 
 
 def fields(record: RunRecord) -> dict[str, object]:
@@ -91,4 +93,18 @@ def _word(value: object) -> str:
     """Quoted where it would not read as one word: a caller's own words must not look like fields of ours."""
     word = str(value)
     plain = word.isascii() and word.isprintable() and not any(c in word for c in ' "=')
-    return word if plain and word else msgspec.json.encode(word).decode()
+    return word if plain and word else _json(word)
+
+
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # half a surrogate pair, as in a file's name that is no UTF-8
+        return json.dumps(value, default=str)
+
+
+def _visible(line: str) -> str:
+    """What a terminal would obey, or turn around, is escaped: a traceback quotes whatever it likes."""
+    if line.isascii() and line.replace("\n", "").isprintable():
+        return line
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in line)

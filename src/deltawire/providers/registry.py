@@ -2,6 +2,7 @@
 others."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.ports import Provider
@@ -10,11 +11,12 @@ from deltawire.providers.openai.settings import OpenAISettings
 
 
 def openai(name: str, settings: OpenAISettings, api_key: str | None) -> Provider:
-    """A server that speaks OpenAI's wire. Raises ``DeclarationError`` for a base_url that is none."""
+    """A server that speaks OpenAI's wire. Raises ``DeclarationError`` for a base_url that is none, or holds a
+    secret."""
     from deltawire.providers.openai.provider import OpenAI
 
-    if not settings.base_url.startswith(("http://", "https://")):
-        raise DeclarationError(f"the base_url of provider '{name}' is '{settings.base_url}': begin it with https://")
+    if wrong := _wrong_with(settings.base_url):
+        raise DeclarationError(f"the base_url of provider '{name}' {wrong}")
     return OpenAI(name, settings, api_key)
 
 
@@ -25,3 +27,17 @@ def local(settings: LocalSettings, model: str, progress: Callable[[str], None]) 
     if model not in MODELS:
         raise DeclarationError(f"no local model is called '{model}'; known: {', '.join(MODELS)}")
     return Local(settings, model, progress)
+
+
+def _wrong_with(url: str) -> str | None:
+    """Never the URL itself: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        return f"is no URL: {str(error).lower()}" if "@" not in url else "is no URL"
+    if parts.username is not None or parts.password is not None:
+        return "holds a user or password: put it into api_key or headers, where no message tells it"
+    if parts.scheme not in ("http", "https"):
+        return "is no http(s) URL: begin it with https://"
+    return None if host else "names no host"

@@ -1,7 +1,10 @@
 """The section ``[http]`` of the settings."""
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
+from typing import Annotated
 
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+from deltawire.domain.limits import Seconds
 from deltawire.domain.options import Names
 
 
@@ -10,9 +13,9 @@ class HttpSettings(BaseModel):
 
     max_body_bytes: PositiveInt = 1024 * 1024
     """The largest request body. A larger one is refused before any of it is used."""
-    status_hold: NonNegativeFloat = 10.0
+    status_hold: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 10.0
     """Seconds for which a stream waits for its first content before its headers go out with status 200."""
-    heartbeat: PositiveFloat = 15.0
+    heartbeat: Seconds = 15.0
     """Seconds of silence after which a stream says that it is alive."""
     allowed_origins: Names = ()
     """Origins of foreign web pages that may call, as ``https://example.com``."""
