@@ -93,9 +93,10 @@ async def ask(
     *,
     output: OutputSchema | None = None,
     after_first: Callable[[], Awaitable[None]] | None = None,
+    signs: Signs | None = None,
 ) -> Heard:
     """One attempt to its end. ``after_first`` is awaited while the attempt stands at its first piece."""
-    heard = Heard()
+    heard = Heard(signs=signs or Signs())
     try:
         async with asyncio.timeout(10), aclosing(provider.stream(attempt(heard.signs, output=output))) as pieces:
             async for piece in pieces:

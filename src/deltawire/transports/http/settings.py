@@ -1,10 +1,8 @@
 """The section ``[http]`` of the settings."""
 
-from typing import Annotated
+from pydantic import BaseModel, ConfigDict, PositiveInt
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
-
-from deltawire.domain.limits import Seconds
+from deltawire.domain.limits import Seconds, SecondsOrZero
 from deltawire.domain.options import Names
 
 
@@ -13,7 +11,7 @@ class HttpSettings(BaseModel):
 
     max_body_bytes: PositiveInt = 1024 * 1024
     """The largest request body. A larger one is refused before any of it is used."""
-    status_hold: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 10.0
+    status_hold: SecondsOrZero = 10.0
     """Seconds for which a stream waits for its first content before its headers go out with status 200."""
     heartbeat: Seconds = 15.0
     """Seconds of silence after which a stream says that it is alive."""
