@@ -87,7 +87,7 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
             ws_max_size=settings.http.max_body_bytes,
             ws_ping_interval=settings.http.heartbeat,
             ws_ping_timeout=_PONG_TIMEOUT,
-            # A token's message is smaller than what compressing it would add, and 300 KB a socket is no small change.
+            # A token's message is smaller than what compressing it would add, and each socket would keep 100 KB for it.
             ws_per_message_deflate=False,
             lifespan="off",
             log_config=None,
