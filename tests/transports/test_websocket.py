@@ -4,6 +4,7 @@ import asyncio
 import json
 from contextlib import suppress
 
+import httpx
 import pytest
 import websockets.sync.client
 from websockets.exceptions import ConnectionClosed
@@ -141,6 +142,18 @@ async def test_a_message_that_is_too_large_closes_its_own_socket_with_the_reason
     assert sorted(line["outcome"] for line in server.runs_logged()) == ["canceled", "stop"]
 
 
+async def test_a_caller_who_sends_what_is_too_large_is_not_reset_but_told(server: Server) -> None:
+    reader, writer = await shaken(server)
+    large = b"\x81\xff" + (20 * MIB).to_bytes(8) + bytes(4)
+    async with asyncio.timeout(5):
+        for part in (large, *[b" " * MIB] * 20):  # the server has closed before the second, and is read by nobody yet
+            writer.write(part)
+            await writer.drain()
+        told = await reader.read()
+    assert told[:4] == b"\x88" + bytes([len(told) - 2]) + (1009).to_bytes(2)
+    writer.close()
+
+
 async def test_a_text_that_is_not_utf_8_closes_the_socket_without_a_traceback(server: Server) -> None:
     async with socket(server) as on:
         await on.connection.send(b"\xff", text=True)
@@ -200,13 +213,8 @@ async def test_a_run_whose_caller_does_not_read_can_be_stopped(server: Server, p
 
 
 async def test_pings_come_while_nothing_else_does(hurried_server: Server) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", hurried_server.port)
-    writer.write(
-        b"GET /v1/ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
-        b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-    )
+    reader, writer = await shaken(hurried_server)
     async with asyncio.timeout(5):
-        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
         opcode, length = await reader.readexactly(2)
         assert (opcode, length) == (0x89, 4)
     writer.close()
@@ -247,6 +255,17 @@ async def test_a_refused_handshake_and_an_open_socket_write_no_line_of_their_own
     assert server.log.new() == []
 
 
+@pytest.mark.parametrize(("method", "status", "header"), [("GET", 426, "upgrade"), ("POST", 405, "allow")])
+async def test_a_request_that_is_no_handshake_is_told_what_is_missing(
+    server: Server, method: str, status: int, header: str
+) -> None:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        response = await client.request(method, f"{server.url}/v1/ws")
+    assert (response.status_code, response.json()["status"]) == (status, status)
+    assert response.headers[header] == {"upgrade": "websocket", "allow": "GET, HEAD"}[header]
+    assert [line["outcome"] for line in server.runs_logged()] == [response.json()["reason"]]
+
+
 async def test_the_events_of_a_run_that_fails_leave_the_others_alone(server: Server, provider: Provider) -> None:
     gate = Gate()
     going = (head(), text("Hel"), gate.wait(), text("lo"), finish("stop"), usage(9, 2), done())
@@ -261,6 +280,17 @@ async def test_the_events_of_a_run_that_fails_leave_the_others_alone(server: Ser
         gate.open()
         assert [message["type"] for message in await on.of("going")] == ["text", "finished"]
     assert [prompt(exchange) for exchange in provider.exchanges] == ["going"]
+
+
+async def shaken(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A bare socket whose handshake is over."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(
+        b"GET /v1/ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+    return reader, writer
 
 
 async def _stands_still(exchange: Exchange) -> None:

@@ -172,12 +172,10 @@ async def test_a_caller_who_neither_reads_nor_answers_a_ping_is_cut() -> None:
         floods, ws=WebSocketProtocol, ws_ping_interval=0.1, ws_ping_timeout=0.1, lifespan="off", log_config=None, port=0
     )
     config.load()
-    server = uvicorn.Server(config)
-    state = server.server_state
+    state = uvicorn.Server(config).server_state
     loop = asyncio.get_running_loop()
     listening = await loop.create_server(lambda: WebSocketProtocol(config, state, {}), "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
-    reader._transport.pause_reading()
+    _, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
     writer.write(
         b"GET / HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
         b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
