@@ -55,7 +55,7 @@ class WsCaller:
         for other in others:
             await socket.send(_run(other, Call(WAITS)))
         if call.drains:
-            await _shuts_down(self._server)
+            await shuts_down(self._server)
         reading = _Reading()
         conductor = asyncio.create_task(self._conduct(script.stops if script else [], socket, reading))
         try:
@@ -122,8 +122,8 @@ def _run(run: str, call: Call) -> str:
     return f'{{"type":"run","id":"{run}","function":"{call.function}","input":{call.input}{call.members}}}'
 
 
-async def _shuts_down(server: Server) -> None:
-    """Return when the server has begun to shut down: it accepts no more connections."""
+async def shuts_down(server: Server) -> None:
+    """Return when the server, told to stop, has begun to: it accepts no more connections."""
     os.kill(server.pid, signal.SIGTERM)
     async with asyncio.timeout(5):
         while True:

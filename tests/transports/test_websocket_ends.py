@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
+from tests.matrix.ws_caller import shuts_down
 from tests.transports.sockets import COUNTING_APP, Socket, census, prompt, script_by_prompt, socket
 from tests.upstream import ChatStream, Exchange, Gate, done, finish, head, silence, text, usage
 
@@ -142,13 +143,33 @@ async def test_a_server_that_shuts_down_plays_the_runs_to_their_end_and_closes_t
         async with socket(server) as idle, socket(server) as on:
             await on.run("1")
             assert [(await on.next())["type"], (await on.next())["type"]] == ["started", "text"]
-            os.kill(server.pid, signal.SIGTERM)
+            await shuts_down(server)
             assert await _closed(idle) == (1012, "the server is shutting down")
             await on.run("2")
             assert (await on.of("2"))[-1]["reason"] == "draining"
             gate.open()
             assert [message["type"] for message in await on.of("1")] == ["text", "finished"]
             assert await _closed(on) == (1012, "the server is shutting down")
+
+
+async def test_a_second_signal_ends_the_runs_as_canceled_without_a_traceback(
+    environment: dict[str, str], provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    provider.script(*HANGS)
+    with serving(tmp_path_factory.mktemp("forced"), environment) as server:
+        async with socket(server) as on:
+            await on.run("1")
+            assert [(await on.next())["type"], (await on.next())["type"]] == ["started", "text"]
+            await shuts_down(server)
+            await on.run("2")
+            assert (await on.of("2"))[-1]["reason"] == "draining"
+            os.kill(server.pid, signal.SIGTERM)
+            with pytest.raises(ConnectionClosed):
+                await on.next()
+        await (await provider.requested()).client_left()
+        lines = server.log.new()
+    assert [line["outcome"] for line in lines if line["logger"] == "deltawire.run"] == ["draining", "canceled"]
+    assert not [line for line in lines if "trace" in line]
 
 
 async def _closed(on: Socket) -> tuple[int, str]:
