@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 
 AWKWARD = "line1\nline2\r\n\u2028 data: x None 🙂"
 SAY = Call("say")
-EVENTFUL = ["sse", "ndjson", "engine"]
+EVENTFUL = ["sse", "ndjson", "ws", "engine"]
 END = (finish("stop"), usage(9, 2), done())
 
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)

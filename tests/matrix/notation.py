@@ -35,7 +35,7 @@ LONG = "x" * 100
 @dataclass(slots=True)
 class Stop:
     """A place where the script waits: for the caller to have what was sent (``pause``), to have seen a heartbeat
-    (``hold``), or to have left (``leave``)."""
+    (``hold``), to have canceled the run (``cancel``), or to have left (``leave``)."""
 
     kind: str
     words: str = ""
@@ -89,7 +89,7 @@ class Script:
         match verb:
             case "then":
                 self.attempts.append([])
-            case "pause" | "hold" | "leave":
+            case "pause" | "hold" | "cancel" | "leave":
                 stop = Stop(verb, self._last, self._reasoned)
                 self.stops.append(stop)
                 self.attempts[-1].append(stop.gate.wait())
@@ -182,6 +182,11 @@ class Call:
     accept: str = "yes"
     """``q=0``: the caller rules out the reply that it should get; ``missing``: it does not say what it accepts."""
 
+    others: int = 0
+    """How many runs are under way on the call's socket. Where it is one, that has the same id."""
+    drains: bool = False
+    """Whether the server shuts down before the call."""
+
     @classmethod
     def read(cls, function: str, notation: str) -> "Call":
         call = cls(function)
@@ -202,6 +207,10 @@ class Call:
                 call.headers[name] = value
             case "accept":
                 call.accept = rest
+            case "after":
+                call.others = 1 if rest == "its like" else int(rest.removesuffix(" others"))
+            case "while":
+                call.drains = True
             case "body":
                 call.body = _BODIES.get(rest, rest.encode())
                 call.chunked = rest.endswith("in chunks")

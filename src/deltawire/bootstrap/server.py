@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
 from deltawire.settings import Settings
@@ -25,6 +26,10 @@ from deltawire.transports.http.event_stream import ResponseAborted
 _BACKLOG = 2048
 _DRAIN = 25
 """Seconds that calls under way get to end when the server is to stop."""
+_PONG_TIMEOUT = 20.0
+"""Seconds after which a WebSocket whose caller has not answered a ping is given up."""
+
+_REFUSED = "ASGI callable returned without completing handshake"
 
 logger = logging.getLogger("deltawire")
 
@@ -80,7 +85,12 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
         uvicorn.Config(
             build_http(core, settings),
             http=Connection,
-            ws="none",
+            ws=WebSocketProtocol,
+            ws_max_size=settings.http.max_body_bytes,
+            ws_ping_interval=settings.http.heartbeat,
+            ws_ping_timeout=_PONG_TIMEOUT,
+            # A token's message is smaller than what compressing it would add, and each socket would keep 100 KB for it.
+            ws_per_message_deflate=False,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -139,6 +149,10 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def _was_no_error(record: logging.LogRecord) -> bool:
-    """A reply that we cut on purpose is no failure of the app; its run's line tells why it was cut."""
+    """A reply that we cut on purpose is no failure of the app; its run's line tells why it was cut. A text message on a
+    WebSocket that is no UTF-8 is its caller's failure, who is told by the close frame. A handshake that we refuse is
+    complete, though uvicorn does not count the refusal."""
     error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, ResponseAborted | asyncio.CancelledError)
+    if isinstance(error, ResponseAborted | asyncio.CancelledError | UnicodeDecodeError):
+        return False
+    return not record.msg.startswith(_REFUSED)

@@ -6,7 +6,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
@@ -17,6 +17,7 @@ from deltawire.transports.http.health import healthz, readyz
 from deltawire.transports.http.invoke import Invoke
 from deltawire.transports.http.replies import Header, send_problem
 from deltawire.transports.http.settings import HttpSettings
+from deltawire.transports.http.websocket import NoWebSocket, UpgradeRequired, WebSocket
 
 
 def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> ASGIApp:
@@ -26,6 +27,9 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> A
         _route("/v1/functions", GET=listing),
         _route("/v1/functions/{name}", GET=listing, POST=RunFunction(engine, settings)),
         _route("/invoke", POST=Invoke(engine, settings)),
+        _route("/v1/ws", GET=UpgradeRequired(engine)),
+        WebSocketRoute("/v1/ws", WebSocket(engine, settings)),
+        WebSocketRoute("/{path:path}", NoWebSocket(engine)),
         _route("/healthz", GET=healthz),
         _route("/readyz", GET=readyz),
     ]

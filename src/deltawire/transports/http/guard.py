@@ -1,8 +1,8 @@
 """Keeps foreign web pages from spending the user's key.
 
-A browser tells in ``Origin`` which page makes it send a POST: it must be our own or an allowed one. On loopback, where
-nobody from outside can call but a page in the user's own browser can, the ``Host`` must be a name of this machine: a
-page whose name was rebound to 127.0.0.1 gives itself away by it.
+A browser tells in ``Origin`` which page makes it send a POST or open a WebSocket: it must be our own or an allowed one.
+On loopback, where nobody from outside can call but a page in the user's own browser can, the ``Host`` must be a name of
+this machine: a page whose name was rebound to 127.0.0.1 gives itself away by it.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Engine
-from deltawire.transports.http.replies import send_problem
+from deltawire.transports.http.replies import replying, send_problem
 from deltawire.transports.http.settings import HttpSettings
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -31,14 +31,14 @@ class Guard:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
             try:
                 self._check_host(headers.get("host"))
-                if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+                if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS"):
                     self._check_origin(headers.getlist("origin"), headers.get("host"))
             except RunError as error:
-                await send_problem(send, self._engine.arrive("http").refuse(error))
+                await send_problem(replying(scope, send), self._engine.arrive("http").refuse(error))
                 return
         await self._app(scope, receive, send)
 

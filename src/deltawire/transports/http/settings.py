@@ -10,11 +10,13 @@ class HttpSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_body_bytes: PositiveInt = 1024 * 1024
-    """The largest request body. A larger one is refused before any of it is used."""
+    """The largest request body, and the largest message on a WebSocket. A larger one is refused before it is used."""
     status_hold: SecondsOrZero = 10.0
     """Seconds for which a stream waits for its first content before its headers go out with status 200."""
     heartbeat: Seconds = 15.0
-    """Seconds of silence after which a stream says that it is alive."""
+    """Seconds of silence after which a stream says that it is alive, and between the pings on a WebSocket."""
+    max_runs_per_socket: PositiveInt = 100
+    """How many runs may be under way on one WebSocket."""
     allowed_origins: Names = ()
     """Origins of foreign web pages that may call, as ``https://example.com``."""
     allowed_hosts: Names = ()
