@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from deltawire import DeclarationError, function
-from deltawire.bootstrap.core import build_core, resolved
+from deltawire.bootstrap.core import build_core
+from deltawire.bootstrap.resolve import resolved
 from deltawire.providers.azure.settings import AzureSettings
 from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.settings import Settings
@@ -59,14 +60,14 @@ def test_azures_own_variables_make_the_provider_azure(monkeypatch: pytest.Monkey
     settings = loaded(monkeypatch, AZURE)
     assert azure(settings) == ("https://a.openai.azure.com", "2024-06-01", "env:AZURE_OPENAI_API_KEY")
     assert settings.provider_names() == ["azure", "local", "openai"]
-    assert resolved({"bare": bare}, settings)["bare"][1] == "local:smollm2"
+    assert resolved({"bare": bare}, settings)["bare"].models == "local:smollm2"
 
 
 def test_the_four_variables_of_article_a_make_azure_and_the_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = loaded(monkeypatch, ARTICLE_A)
     assert azure(settings) == ("https://r.openai.azure.com/", "2024-10-21", "env:OPENAI_API_KEY")
     models = resolved({"bare": bare, "told": told}, settings)
-    assert (models["bare"][1], models["told"][1]) == ("azure:gpt-35", "openai:decorator")
+    assert (models["bare"].models, models["told"].models) == ("azure:gpt-35", "openai:decorator")
     assert settings.provider("openai") is None  # the key is Azure's: it goes nowhere else
 
 
@@ -79,7 +80,7 @@ def test_the_four_go_before_azures_own_which_fill_what_they_leave_out(monkeypatc
 
 def test_a_model_that_we_are_told_goes_before_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = loaded(monkeypatch, ARTICLE_A | {"DELTAWIRE_MODEL": "local:smollm2"})
-    assert resolved({"bare": bare}, settings)["bare"][1] == "local:smollm2"
+    assert resolved({"bare": bare}, settings)["bare"].models == "local:smollm2"
 
 
 def test_an_empty_engine_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ key.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,9 +30,15 @@ class Origins:
 
     def of(self, place: Place) -> "Written | None":
         """The first that says it wins, as it does when it is read. ``None`` for a default."""
+        return self._of([place])
+
+    def around(self, place: Place) -> "Written | None":
+        """The same for a part of a value (of a list, of a mapping in one variable), which was written as a whole."""
+        return self._of([place[:length] for length in range(len(place), 0, -1)])
+
+    def _of(self, places: Sequence[Place]) -> "Written | None":
         written = tomllib.loads(self.file.read_text()) if self.file.is_file() else {}
-        # A value with parts (a list, a mapping in one variable) was written at a place further up.
-        for said in (place[:length] for length in range(len(place), 0, -1)):
+        for said in places:
             variable = variable_of(said)
             if _has(self.flags, said):
                 return Written("--" + "-".join(said).replace("_", "-"))
@@ -40,7 +46,7 @@ class Origins:
                 return Written(found[0], in_environment=True)
             if _has(written, said):
                 return Written(f"{self.file}: {'.'.join(said)}")
-            if said in self.conventional:
+            if self.environment.get(self.conventional.get(said, "")):
                 return Written(self.conventional[said], in_environment=True)
         return None
 
@@ -54,6 +60,9 @@ class Written:
 def way_out(place: Place, section: Mapping[str, object], *, in_environment: bool) -> str:
     """For a name that is no setting of its section: the nearest one that is, else all of them."""
     spelled = {name: variable_of((*place[:-1], name)) if in_environment else name for name in section}
+    name, _, rest = place[-1].partition("_")
+    if in_environment and len(place) == 1 and name in section and rest:  # one underscore for two
+        return f"did you mean {variable_of((name, rest))}?"
     near = get_close_matches(place[-1], list(section), 1)
     return f"did you mean {spelled[near[0]]}?" if near else f"known: {', '.join(spelled.values())}"
 

@@ -195,7 +195,7 @@ def _mistakes(error: ValidationError, origins: Origins) -> Iterator[str]:
             place, message = (*place, "kind"), f"known: {', '.join(KINDS)}"
         else:
             message = problem["msg"].removeprefix("Value error, ")
-        written = origins.of(place) or Written(".".join(place))
+        written = origins.around(place) or Written(".".join(place))
         if problem["type"] == "extra_forbidden":
             section = section_at(Settings, steps[:-1], KINDS)
             message = f"is no setting; {way_out(place, section, in_environment=written.in_environment)}"

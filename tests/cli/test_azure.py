@@ -3,6 +3,7 @@ shape.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -71,7 +72,7 @@ async def test_az_03_a_busy_deployment_is_asked_again_when_it_said_so(tmp_path: 
         upstream.script(*HELLO)
         assert (await asked(server)).json()["attempts"] == 3
         times = [exchange.arrived_at for exchange in upstream.exchanges]
-        assert all(after - before >= 0.3 for before, after in zip(times, times[1:], strict=False))
+        assert all(after - before >= 0.3 for before, after in pairwise(times))
 
 
 async def test_az_03_a_day_of_waiting_is_passed_on_at_once(tmp_path: Path) -> None:

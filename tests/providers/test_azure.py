@@ -1,9 +1,12 @@
 """Azure against an upstream of its shape, in both forms of its URLs."""
 
 import json
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -232,38 +235,46 @@ async def test_a_refused_token_says_which_setting_to_check(tmp_path: Path) -> No
     )
 
 
-async def test_an_identity_of_the_machine_needs_its_package() -> None:
+async def test_an_identity_of_the_machine_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "azure.identity.aio", None)  # as if it were not installed
     with pytest.raises(DeclarationError, match=r"needs azure-identity: pip install 'deltawire\[azure\]'"):
         async with Upstream() as upstream, azure_at(upstream, api_key=None, credential="default"):
             pass
 
 
-IDENTITY = """
-from azure.core.exceptions import AzureError
+class NobodyIsLoggedInError(Exception):
+    """Stands for ``azure.core.exceptions.AzureError``."""
 
-class DefaultAzureCredential:
-    asked = []
 
-    async def get_token(self, scope):
+@dataclass
+class Identity:
+    """Stands for ``DefaultAzureCredential``: has one token, and after it none."""
+
+    asked: list[str] = field(default_factory=list[str])
+    closed: bool = False
+
+    async def get_token(self, scope: str) -> SimpleNamespace:
         self.asked.append(scope)
         if len(self.asked) > 1:
-            raise AzureError("nobody is logged in on 10.0.0.1")
-        return type("AccessToken", (), {"token": "from-identity", "expires_on": 0})
+            raise NobodyIsLoggedInError("nobody is logged in on 10.0.0.1")
+        return SimpleNamespace(token="from-identity", expires_on=0)
 
-    async def close(self):
-        self.asked.clear()
-"""
+    async def close(self) -> None:
+        self.closed = True
 
 
 async def test_an_identity_is_asked_for_each_attempt_and_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for package in ("azure", "azure/core", "azure/identity"):
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "__init__.py").touch()
-    (tmp_path / "azure/core/exceptions.py").write_text("class AzureError(Exception): ...\n")
-    (tmp_path / "azure/identity/aio.py").write_text(IDENTITY)
-    monkeypatch.syspath_prepend(tmp_path)
+    identity = Identity()
+    package = {
+        "azure.identity.aio": {"DefaultAzureCredential": lambda: identity},
+        "azure.core.exceptions": {"AzureError": NobodyIsLoggedInError},
+    }
+    for name, contents in package.items():
+        module = ModuleType(name)
+        vars(module).update(contents)
+        monkeypatch.setitem(sys.modules, name, module)
     async with Upstream() as upstream:
         upstream.script(answer("a"))
         async with azure_at(upstream, api_key=None, credential="default") as provider:
@@ -272,9 +283,7 @@ async def test_an_identity_is_asked_for_each_attempt_and_closed(
             failure = (await ask(provider)).failure
     assert (failure.reason, "10.0.0.1" in failure.message) == (Reason.upstream_auth, False)
     assert "nobody is logged in on 10.0.0.1" in caplog.text
-    from azure.identity.aio import DefaultAzureCredential  # pyright: ignore[reportMissingImports]
-
-    assert DefaultAzureCredential.asked == []
+    assert identity == Identity(asked=["https://cognitiveservices.azure.com/.default"] * 2, closed=True)
 
 
 async def test_a_gateway_may_know_us_by_a_header_alone() -> None:

@@ -131,5 +131,5 @@ def _version(provider: str, said: str | None, pasted: str | None, here: str) -> 
 
 
 def _shown(written: str) -> str:
-    """Without a password, and not without end."""
-    return re.sub(r"//[^/@]*@", "//…@", written.strip())[:200]
+    """Without a password or an unknown parameter, and not without end."""
+    return re.sub(r"([?&](?!api-version=)[^=&]+=)[^&#]+", r"\1…", re.sub(r"//[^/@]*@", "//…@", written.strip()))[:200]

@@ -16,10 +16,11 @@ class OpenAI(ChatCompletions):
         async def credential() -> Mapping[str, str]:
             return headers
 
-        super().__init__(name, _wire(settings), credential)
+        super().__init__(name, wire_of(settings), credential)
 
 
-def _wire(settings: OpenAISettings) -> Wire:
+def wire_of(settings: OpenAISettings) -> Wire:
+    """What an entry says, and what is known of its host."""
     usual = "max_completion_tokens" if settings.is_openai else "max_tokens"
     return Wire(
         base_url=settings.base_url,
