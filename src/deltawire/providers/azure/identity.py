@@ -91,5 +91,5 @@ def _bearer(token: str) -> Mapping[str, str]:
 
 
 def _nobody(provider: str, error: Exception) -> RunError:
-    logger.error("the provider '%s' cannot be asked: %s", provider, error)
+    logger.error("the provider '%s' cannot be asked: %s", provider, " ".join(str(error).split()))
     return RunError(Reason.upstream_auth, f"there is no valid token for the provider '{provider}'; our log says why")
