@@ -158,7 +158,7 @@ async def test_a_secret_that_is_not_there_is_a_trouble_that_says_what_to_set(tmp
         (
             {"DELTAWIRE_MODEL": "x:m", "DELTAWIRE_PROVIDERS__X__BASE_URL": "https://x:pa55word@r.test/v1"},
             "x:m",
-            "the base_url of provider 'x' holds a user or a password",
+            "the base_url of provider 'x' holds a user or password",
         ),
     ],
 )
