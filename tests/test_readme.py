@@ -12,6 +12,7 @@ import pytest
 
 from deltawire.bootstrap.load import load_functions
 from deltawire.bootstrap.resolve import resolved
+from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.settings import Settings
 from tests.matrix.server import Server, clean_environment, serving
 
@@ -64,9 +65,10 @@ def typed_curl(typed: str, server: Server, curl: str) -> list[str]:
 
 
 def test_every_command_of_the_readme_is_known_here() -> None:
-    known = ("make serve", "curl -N", "curl localhost:8000/invoke", ".venv/bin/deltawire run", "export OPENAI_API_KEY")
+    known = ("make serve", "curl -N", "curl localhost:8000/invoke", ".venv/bin/deltawire run", "export ")
     served = (".venv/bin/deltawire serve", "DELTAWIRE_MODEL=openai:gpt-4o-mini .venv/bin/deltawire serve fruit.py")
-    assert all(typed.startswith((*known, *served)) for typed in commands())
+    azure = "DELTAWIRE_MODEL=azure:my-deployment .venv/bin/deltawire serve fruit.py"
+    assert all(typed.startswith((*known, *served, azure)) for typed in commands())
 
 
 def test_the_first_call_streams_a_real_models_answer(
@@ -123,7 +125,9 @@ def test_the_example_of_a_configuration_is_one(folder: Path, monkeypatch: pytest
     [found] = resolved(load_functions("fruit.py"), settings).values()
     assert found.models == "openai:gpt-4o-mini"
     assert found.function.settings.timeouts.first_token == 20
-    assert settings.providers["house"].base_url == "http://10.0.0.5:8000/v1"
+    house = settings.providers["house"]
+    assert isinstance(house, OpenAISettings)
+    assert house.base_url == "http://10.0.0.5:8000/v1"
 
 
 def test_the_variable_that_the_readme_names_goes_before_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

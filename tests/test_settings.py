@@ -10,6 +10,7 @@ from deltawire import DeclarationError, Timeouts, function
 from deltawire.bootstrap.core import build_core
 from deltawire.bootstrap.resolve import resolved
 from deltawire.domain.function import Function, FunctionSettings
+from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.secrets import read_secret
 from deltawire.settings import Settings
 
@@ -20,7 +21,7 @@ Write = Callable[[str], None]
 def nothing_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No variable of ours, and a folder without a file."""
     for name in os.environ:
-        if name.upper().startswith(("DELTAWIRE_", "OPENAI_")):
+        if name.upper().startswith(("DELTAWIRE_", "OPENAI_", "AZURE_")):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
@@ -297,11 +298,11 @@ def test_openai_is_there_from_its_conventional_variables_and_an_entry_goes_befor
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     entry = Settings.load().provider("openai")
-    assert entry is not None
+    assert isinstance(entry, OpenAISettings)
     assert (entry.base_url, entry.api_key) == ("http://127.0.0.1:1/v1", "env:OPENAI_API_KEY")
     toml('[providers.openai]\nbase_url = "http://127.0.0.1:2/v1"')
     entry = Settings.load().provider("openai")
-    assert entry is not None
+    assert isinstance(entry, OpenAISettings)
     assert (entry.base_url, entry.api_key) == ("http://127.0.0.1:2/v1", "env:OPENAI_API_KEY")
 
 

@@ -56,7 +56,7 @@ async def test_no_app_is_an_error(tmp_path: Path) -> None:
 async def test_help_shows_the_commands_and_so_does_saying_nothing(tmp_path: Path) -> None:
     asked, bare = await deltawire("--help", cwd=tmp_path), await deltawire(cwd=tmp_path)
     assert asked.code == bare.code == 0
-    for command in ("serve", "run", "list", "local"):
+    for command in ("serve", "run", "list", "doctor", "local"):
         assert command in asked.out.decode()
         assert command in bare.out.decode()
 

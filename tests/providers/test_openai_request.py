@@ -7,6 +7,7 @@ import pytest
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.ports import Attempt, OutputSchema
 from deltawire.domain.prompt import Message
+from deltawire.providers.openai.provider import wire_of
 from deltawire.providers.openai.request import request_body
 from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.providers.openai.strict_schema import strict
@@ -28,7 +29,7 @@ LIMITED = Attempt(
 
 def body(attempt: Attempt, **settings: object) -> dict[str, object]:
     schema = strict(attempt.output.schema) if attempt.output is not None else None
-    return json.loads(request_body(attempt, schema, OpenAISettings.model_validate(settings)))
+    return json.loads(request_body(attempt, schema, wire_of(OpenAISettings.model_validate(settings))))
 
 
 def test_an_attempt_without_settings_sends_none() -> None:
@@ -50,6 +51,7 @@ def test_zero_is_a_setting() -> None:
     ("settings", "field"),
     [
         ({}, "max_completion_tokens"),
+        ({"base_url": "https://r.openai.azure.com/openai/v1"}, "max_completion_tokens"),
         ({"base_url": "http://localhost:11434/v1"}, "max_tokens"),
         ({"base_url": "http://x.example/v1", "max_tokens_field": "max_completion_tokens"}, "max_completion_tokens"),
         ({"max_tokens_field": "max_tokens"}, "max_tokens"),

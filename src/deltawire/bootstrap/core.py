@@ -90,7 +90,10 @@ class _Providers:
             raise DeclarationError(
                 f"function '{function}' uses provider '{name}', which the settings do not have; known: {known}"
             )
-        key = None
-        if entry.api_key:
-            key = read_secret(entry.api_key, f"the api_key of provider '{name}', which function '{function}' uses,")
-        return registry.openai(name, entry, key)
+        return registry.configured(
+            name,
+            entry,
+            lambda written, setting: read_secret(
+                written, f"the {setting} of provider '{name}', which function '{function}' uses,"
+            ),
+        )

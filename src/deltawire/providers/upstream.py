@@ -7,8 +7,9 @@ whether work can have started.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 from weakref import WeakSet
 
@@ -24,11 +25,18 @@ _STALE_SECONDS = 0.25
 """A kept connection that ends within this time after a request, without a byte of an answer, had ended before it."""
 
 
-class Upstream:
-    """One provider's server, with a pool of connections that is opened with the first request.
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What one request brings along, besides its body."""
 
-    ``secrets`` never appear in an error message.
-    """
+    headers: Mapping[str, str]
+    secrets: tuple[str, ...]
+    """They appear in no error message."""
+    hint: foreign_errors.Hint = foreign_errors.no_hint
+
+
+class Upstream:
+    """One provider's server, with a pool of connections that is opened with the first request."""
 
     def __init__(
         self,
@@ -36,11 +44,9 @@ class Upstream:
         base_url: str,
         headers: Mapping[str, str],
         *,
-        secrets: Sequence[str] = (),
         keep_alive: float,
     ) -> None:
         self.provider = provider
-        self.secrets = secrets
         self._base_url = base_url.rstrip("/")
         self._headers = {"accept-encoding": "identity", **headers}
         self._keep_alive = keep_alive
@@ -50,14 +56,16 @@ class Upstream:
         self._connections: WeakSet[asyncio.Future[None]] = WeakSet()
 
     @asynccontextmanager
-    async def post(self, path: str, body: bytes, pulse: Pulse) -> AsyncGenerator[aiohttp.ClientResponse, None]:
+    async def post(
+        self, path: str, body: bytes, pulse: Pulse, asking: Asking
+    ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         """Send JSON; inside, the response stands with status 200. Leaving early, or with an error, closes the
         connection."""
-        response = await self._send(path, body, pulse)
+        response = await self._send(path, body, pulse, asking)
         try:
             with self._told_of_its_end(response):
                 if response.status != 200:
-                    raise await self._refused(response)
+                    raise await self._refused(response, asking)
                 yield response
         except (aiohttp.ClientError, ConnectionError) as error:
             response.close()
@@ -79,15 +87,15 @@ class Upstream:
             if session is not None:
                 await session.close()
 
-    async def _send(self, path: str, body: bytes, pulse: Pulse) -> aiohttp.ClientResponse:
+    async def _send(self, path: str, body: bytes, pulse: Pulse, asking: Asking) -> aiohttp.ClientResponse:
         try:
             sending = _Sending(pulse)
             try:
-                return await self._post(self._kept(), path, body, sending)
+                return await self._post(self._kept(), path, body, sending, asking)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 if not sending.found_stale():
                     raise
-                return await self._post(self._fresh(), path, body, _Sending(pulse))
+                return await self._post(self._fresh(), path, body, _Sending(pulse), asking)
         except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
             message = f"the provider '{self.provider}' cannot be reached: {_why(error)}"
             raise RunError(Reason.upstream_unreachable, message, retry_safe=True) from error
@@ -103,12 +111,10 @@ class Upstream:
             raise RunError(Reason.outcome_unknown, message) from error
 
     async def _post(
-        self, session: aiohttp.ClientSession, path: str, body: bytes, sending: "_Sending"
+        self, session: aiohttp.ClientSession, path: str, body: bytes, sending: "_Sending", asking: Asking
     ) -> aiohttp.ClientResponse:
-        url = self._base_url + path
-        return await session.post(
-            url, data=body, headers=self._headers, allow_redirects=False, trace_request_ctx=sending
-        )
+        url, headers = self._base_url + path, {**self._headers, **asking.headers}
+        return await session.post(url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=sending)
 
     def _kept(self) -> aiohttp.ClientSession:
         """Uses a connection again, where one is kept."""
@@ -145,7 +151,7 @@ class Upstream:
         finally:
             closed.remove_done_callback(tell)
 
-    async def _refused(self, response: aiohttp.ClientResponse) -> RunError:
+    async def _refused(self, response: aiohttp.ClientResponse, asking: Asking) -> RunError:
         """A status says enough: its body is read as far as it comes soon and whole."""
         body = b""
         try:
@@ -154,7 +160,9 @@ class Upstream:
                     body += received
         except (TimeoutError, aiohttp.ClientError, ConnectionError):
             pass
-        return foreign_errors.from_status(self.provider, response.status, response.headers, body, self.secrets)
+        return foreign_errors.from_status(
+            self.provider, response.status, response.headers, body, asking.secrets, asking.hint
+        )
 
     def _let_go(self, response: aiohttp.ClientResponse) -> None:
         """The answer is complete, its last bytes may not be: read them aside, so that the connection can be used
