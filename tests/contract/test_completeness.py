@@ -55,8 +55,10 @@ def test_what_is_said_to_be_impossible_has_no_cell(transport: str, when: str) ->
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("typed", [False, True], ids=["text", "typed"])
 def test_every_finish_reason_has_a_cell(transport: str, typed: bool) -> None:
-    stated = {cell.finish_reason for cell in CONTRACT.cells if cell.transport == transport and cell.typed == typed}
-    assert stated >= {reason.value for reason in FinishReason}
+    cells = [cell for cell in CONTRACT.cells if cell.transport == transport and cell.typed == typed]
+    if not typed and transport != "invoke":
+        cells = [cell for cell in cells if cell.reason is None]  # a text function ends in `finished` for all of them
+    assert {cell.finish_reason for cell in cells} >= {reason.value for reason in FinishReason}
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -87,7 +89,8 @@ def test_the_table_of_functions_is_what_is_served() -> None:
     functions = load_functions(str(APP))
     for row in CONTRACT.functions:
         settings = functions[row["function"]].settings
-        assert row["model"] == (settings.model or "openai:m")
+        unsaid = "" if settings.variants else "openai:m"
+        assert row["model"] == next(iter(settings.chain), unsaid)
         assert row["max_tokens"] == str(settings.max_tokens or "")
         assert row["timeout"] == str(settings.timeouts.total)
         assert functions[row["function"]].output.is_text == (row["output"] == "text")

@@ -14,7 +14,11 @@ from tests.matrix.transports import HTTP, TRANSPORTS
 _PLACE = re.compile(r'"<(\w+)>"|<(\w[\w ]*)>')
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 _LINES = ("text/event-stream", "application/x-ndjson")
-OPEN = {"run_id": "<run_id>", "heartbeats": "<heartbeats>", "length": "<length>"}
+_SHAPES = {
+    "invoke": '{"type": "…", "input": …}',
+    "ws": '{"type": "run", "id": "…", "function": "…", "input": …} or {"type": "cancel", "id": "…"}',
+}
+OPEN = {"run_id": "<run_id>", "heartbeats": "<heartbeats>", "length": "<length>", "etag": "<etag>"}
 """What only the reply can tell."""
 
 
@@ -37,6 +41,11 @@ class Cell:
     def hurried(self) -> bool:
         """Whether the server's hold must be short."""
         return "hold" in self.row["upstream"]
+
+    @property
+    def drains(self) -> bool:
+        """Whether the server shuts down in it: it must be one of its own."""
+        return self.call().drains
 
     @property
     def reason(self) -> str | None:
@@ -170,8 +179,9 @@ class Contract:
             path, allow = "/invoke", "OPTIONS, POST"
         values: dict[str, str | None] = {
             "function": row["function"],
-            "model": function.get("model"),
-            "max_tokens": function.get("max_tokens") or "null",
+            "variant": json.dumps(row.get("variant") or None),
+            "model": row.get("model") or function.get("model"),
+            "max_tokens": row.get("max_tokens") or function.get("max_tokens") or "null",
             "timeout": function.get("timeout"),
             "text": row["text"],
             "finish_reason": row.get("finish_reason"),
@@ -186,7 +196,7 @@ class Contract:
             "retry_after": retry_after,
             "retry_after_ceiling": str(ceil(float(retry_after))) if retry_after else None,
             "partial": "true" if row["text"] else "false",
-            "shape": '{"type": "…", "input": …}' if transport == "invoke" else '{"input": …}',
+            "shape": _SHAPES.get(transport, '{"input": …}'),
             "path": path,
             "accept_encoding": "gzip" if "content-encoding: br" in row["caller"] else None,
             "allow": allow if row.get("reason") == "method_not_allowed" else None,
@@ -197,7 +207,8 @@ class Contract:
 
 
 def _on(words: str) -> list[str]:
-    return HTTP if words == "HTTP" else words.split() or [*TRANSPORTS]
+    named = [transport for word in words.split() for transport in (HTTP if word == "HTTP" else [word])]
+    return named or [*TRANSPORTS]
 
 
 def _output(row: dict[str, str], transport: str) -> str:

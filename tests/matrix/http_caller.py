@@ -69,12 +69,18 @@ class HttpCaller:
             except (httpx.RemoteProtocolError, httpx.ReadError):
                 return
 
+    async def get(self, method: str, path: str) -> Reply:
+        """A request that is no call of a function."""
+        async with httpx.AsyncClient(verify=_NO_TLS, timeout=_TIMEOUT, trust_env=False) as client:
+            response = await client.request(method, self._url + path)
+            return Reply(_head(response), response.content, complete=True)
+
     def request(self, call: Call, trace: object = None) -> httpx.Request:
         invoked = self.transport == "invoke"
         body = call.invoke_request() if invoked else call.run_request()
         headers = {"content-type": "application/json"}
-        if not invoked:
-            headers["accept"] = ACCEPT[self.transport] + ("" if call.accepts else ";q=0")
+        if not invoked and call.accept != "missing":
+            headers["accept"] = ACCEPT[self.transport] + (";q=0" if call.accept == "q=0" else "")
         path = "/invoke" if invoked else f"/v1/functions/{call.function}"
         return httpx.Request(
             call.method,

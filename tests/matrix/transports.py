@@ -2,7 +2,7 @@
 
 HTTP = ["json", "sse", "ndjson", "text", "invoke"]
 STREAMS = ["sse", "ndjson", "text"]
-TRANSPORTS = [*HTTP, "engine"]
+TRANSPORTS = [*HTTP, "ws", "engine"]
 
 ACCEPT = {
     "json": "application/json",

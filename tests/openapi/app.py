@@ -5,9 +5,9 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from deltawire import Message, Prompt, function
+from deltawire import Message, Prompt, Variant, function
 
 
 class Closed(BaseModel):
@@ -32,9 +32,16 @@ class Mode(StrEnum):
     plane = "plane"
 
 
+def as_json_has_it(value: object) -> object:
+    """A number is no text and no truth, as the schema says; pydantic by itself would take "9" for 9."""
+    if isinstance(value, str | bool):
+        raise ValueError("not a number")
+    return value
+
+
 class Cat(Closed):
     kind: Literal["cat"]
-    lives: int = Field(default=9, ge=1, le=9, strict=True)
+    lives: Annotated[int, BeforeValidator(as_json_has_it)] = Field(default=9, ge=1, le=9)
 
 
 class Dog(Closed):
@@ -85,7 +92,7 @@ def größe(text: str) -> str:
     return text
 
 
-@function(retries=0)
+@function(retries=0, variants=[Variant("small"), Variant("large", temperature=0.5)])
 def describe_chat(message: str) -> str:
     """Has the name that the document would give to something of its own."""
     return message

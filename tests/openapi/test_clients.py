@@ -51,7 +51,7 @@ async def test_a_typescript_client_compiles_and_calls(
     assert json.loads(await node_modules.run(script, shop.url, folder=tmp_path)) == {
         "items": [ITEM],
         "said": "Hello",
-        "reason": "unknown_variant",
+        "reason": "total_timeout",
         "invoked": "train",
         "run_id": True,
         "streamed": ["event: started", "event: text", "event: finished"],
@@ -70,7 +70,7 @@ async def test_a_python_client_calls(shop: Server, document: Path, generators: G
     assert json.loads(await generators.run("python", script, shop.url, folder=tmp_path / "client")) == {
         "items": [ITEM],
         "said": "Hello",
-        "reason": "unknown_variant",
+        "reason": "total_timeout",
         "invoked": "top",
         "run_id": True,
     }
@@ -91,6 +91,6 @@ async def test_a_php_client_calls(
         "items": [ITEM],
         "said": "Hello",
         "status": 200,
-        "reason": "unknown_variant",
+        "reason": "total_timeout",
         "run_id": True,
     }

@@ -144,6 +144,12 @@ def test_the_reasons_are_those_of_the_contract(path: str, transports: tuple[str,
     assert all(HTTP_STATUS[Reason(reason)] == status for reason, status in told.items())
 
 
+def test_a_function_with_variants_names_them_and_one_without_has_none() -> None:
+    schemas = document_of_file(APP)["components"]["schemas"]
+    assert schemas["DescribeChatRequest"]["properties"]["variant"]["enum"] == ["small", "large", None]
+    assert "variant" not in schemas["ChatRequest"]["properties"]
+
+
 def test_equal_definitions_are_one_component_and_unequal_ones_two() -> None:
     schemas = document_of_file(APP)["components"]["schemas"]
     items = {name: set(schema["properties"]) for name, schema in schemas.items() if re.fullmatch(r"Item\d*", name)}

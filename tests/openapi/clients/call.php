@@ -23,7 +23,7 @@ $typed = $api->listItems(new ListItemsRequest(['input' => $input, 'settings' => 
 
 $reason = null;
 try {
-    $api->chat(new ChatRequest(['input' => 'hi', 'variant' => 'none']));
+    $api->chat(new ChatRequest(['input' => 'hi', 'timeout' => 1e-9]));
 } catch (Deltawire\ApiException $error) {
     $reason = $error->getResponseObject()->getReason();
 }

@@ -19,7 +19,7 @@ const items: string[] = typed.data.output.map((item) => item.name);
 const text = await client.POST("/v1/functions/chat", { body: { input: "hi" } });
 const said: string | undefined = text.data?.output;
 
-const refused = await client.POST("/v1/functions/chat", { body: { input: "hi", variant: "none" } });
+const refused = await client.POST("/v1/functions/chat", { body: { input: "hi", timeout: 1e-9 } });
 const reason: components["schemas"]["Problem"]["reason"] | undefined = refused.error?.reason;
 
 const invoked = await client.POST("/invoke", { body: { type: "größe", input: { text: "a" } } });

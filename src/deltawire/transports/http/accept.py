@@ -1,10 +1,7 @@
 """Which of our replies a caller wants (RFC 9110 §12.5.1)."""
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
-
-_QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")  # §12.4.2; what is no quality is not wanted
 
 
 class _Range(NamedTuple):
@@ -32,12 +29,15 @@ def negotiate(accept: str | None, offered: Sequence[str]) -> str | None:
 
 def _range(part: str) -> _Range:
     media, *parameters = (piece.strip().lower() for piece in part.split(";"))
-    kind, _, subtype = media.partition("/")
+    kind, _, subtype = ("*/*" if media == "*" else media).partition("/")  # so old clients write it
     quality = 1.0
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "q":
-            quality = float(value) if _QUALITY.fullmatch(value.strip()) else 0.0
+            try:
+                quality = min(max(float(value), 0.0), 1.0)
+            except ValueError:
+                quality = 0.0
     return _Range(kind, subtype, quality)
 
 

@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
@@ -24,6 +24,7 @@ from deltawire.transports.http.invoke import Invoke
 from deltawire.transports.http.openapi.document import openapi
 from deltawire.transports.http.replies import Header, send_problem
 from deltawire.transports.http.settings import HttpSettings
+from deltawire.transports.http.websocket import NoWebSocket, UpgradeRequired, WebSocket
 
 
 def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> ASGIApp:
@@ -35,6 +36,9 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> A
         _route("/invoke", POST=Invoke(engine, settings)),
         _route("/openapi.json", GET=json_document(lambda: openapi(_functions(engine), _version()))),
         *(_route(path, GET=page) for path, page in docs_pages().items()),
+        _route("/v1/ws", GET=UpgradeRequired(engine)),
+        WebSocketRoute("/v1/ws", WebSocket(engine, settings)),
+        WebSocketRoute("/{path:path}", NoWebSocket(engine)),
         _route("/healthz", GET=healthz),
         _route("/readyz", GET=readyz),
     ]

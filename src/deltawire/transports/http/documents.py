@@ -29,7 +29,7 @@ class Document:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         body, tag = self._tagged()
         # Nobody may go on with an old one unasked: the next start may serve other functions.
-        headers = [(b"cache-control", b"no-cache"), (b"etag", tag), NOSNIFF, *self._headers]
+        headers = [NOSNIFF, (b"cache-control", b"no-cache"), (b"etag", tag), *self._headers]
         if _matches(Headers(scope=scope).getlist("if-none-match"), tag):
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             await send({"type": "http.response.body", "body": b""})

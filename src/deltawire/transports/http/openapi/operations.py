@@ -63,7 +63,7 @@ def run(described: Described, ids: str, components: Components, common: Shared) 
         f"{name}Request",
         {
             "type": "object",
-            "properties": {"input": described.input, **shared.run_members(common)},
+            "properties": {"input": described.input, **shared.run_members(common, function.settings.variants)},
             "required": ["input"],
             "additionalProperties": False,
         },
@@ -158,7 +158,7 @@ def _call(described: Described, components: Components, common: Shared) -> Schem
             "properties": {
                 "type": {"type": "string", "const": name},
                 "input": described.input,
-                **shared.run_members(common),
+                **shared.run_members(common, described.function.settings.variants),
             },
             "required": ["type", "input"],
             "additionalProperties": False,

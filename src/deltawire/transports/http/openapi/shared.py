@@ -1,5 +1,7 @@
 """The schemas that every function shares: the wire's own shapes, as ``domain`` and ``codec`` write and read them."""
 
+from collections.abc import Iterable
+
 from deltawire.domain.errors import Code, Reason
 from deltawire.domain.events import FinishReason
 from deltawire.domain.run import MAX_SEED, MAX_TOKENS
@@ -30,11 +32,12 @@ def nullable(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def run_members(shared: Shared) -> Schema:
-    """What a run request may hold beside its input."""
+def run_members(shared: Shared, variants: Iterable[str]) -> Schema:
+    """What a run request may hold beside its input. ``variant`` is for functions that have any."""
+    named = {"enum": [*variants, None], "description": "The variant to run, by its name."}
     return {
         "user": {"type": ["string", "null"], "description": "An opaque name of the end user."},
-        "variant": {"type": ["string", "null"], "description": "The variant to run, by its name."},
+        **({"variant": named} if any(variants) else {}),
         "settings": shared.settings,
         "timeout": {
             "type": ["number", "null"],

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol, but for callers who speak HTTP/1.0.
+"""What uvicorn lacks for callers who speak HTTP/1.0.
 
 They do not know chunks (RFC 9112 §6.1): a stream for them is framed by the end of the connection alone, and there is no
 interim ``100 Continue`` (RFC 9110 §10.1.1).
@@ -7,20 +7,16 @@ interim ``100 Continue`` (RFC 9110 §10.1.1).
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
 
 
-class HttpProtocol(HttpToolsProtocol):
-    @override
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        # The app has not begun: its task is only scheduled. uvicorn has no way to ask for another cycle.
-        if self.scope["http_version"] == "1.0" and type(self.cycle) is RequestResponseCycle:
-            self.cycle.__class__ = _UntilClosed
-            self.cycle.waiting_for_100_continue = False
+def answer_until_closed(cycle: RequestResponseCycle) -> None:
+    """Let a request be answered so. To be called before the app begins: uvicorn cannot be asked for another cycle."""
+    cycle.__class__ = _UntilClosed
+    cycle.waiting_for_100_continue = False
 
 
 class _UntilClosed(RequestResponseCycle):
