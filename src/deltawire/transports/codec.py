@@ -13,6 +13,7 @@ from deltawire.transports.status import HTTP_STATUS
 
 Encode = Callable[[Event], bytes]
 
+_T = TypeVar("_T")
 _encode = msgspec.json.Encoder().encode
 _BOM = b"\xef\xbb\xbf"
 
@@ -37,18 +38,36 @@ _invoke_requests = msgspec.json.Decoder(InvokeRequest)
 
 def run_request(body: bytes) -> RunRequest:
     """Raises ``RunError``: invalid_json for what is no JSON, invalid_input for JSON of another shape."""
-    return _decode(_run_requests, body, '{"input": …}')
+    return decode(_run_requests, body, '{"input": …}')
 
 
 def invoke_request(body: bytes) -> InvokeRequest:
     """Raises ``RunError`` as ``run_request`` does."""
-    return _decode(_invoke_requests, body, '{"type": "…", "input": …}')
+    return decode(_invoke_requests, body, '{"type": "…", "input": …}')
+
+
+def decode(decoder: "msgspec.json.Decoder[_T]", body: bytes, shape: str) -> _T:
+    """What the body says. Raises ``RunError`` as ``run_request`` does; ``shape`` tells how a body looks."""
+    body = body.removeprefix(_BOM)
+    if not body.strip():
+        raise RunError(Reason.invalid_json, f"the body is empty; send {shape}")
+    try:
+        body.decode()  # what is kept as raw JSON is not checked by the decoder
+        return decoder.decode(body)
+    except UnicodeDecodeError:
+        raise RunError(Reason.invalid_json, "the body is not UTF-8") from None
+    except msgspec.ValidationError as error:
+        raise RunError(
+            Reason.invalid_input, f"the request does not have the shape {shape}: {_readable(error)}"
+        ) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RunError(Reason.invalid_json, f"the body is not JSON: {_readable(error)}") from None
 
 
 def sse(event: Event) -> bytes:
     """One server-sent event (HTML, §9.2): its type as ``event:``, its fields as one line of JSON."""
     if type(event) is Text:
-        return b'event: text\ndata: {"text":' + _line(event.text) + b"}\n\n"
+        return b'event: text\ndata: {"text":' + json_line(event.text) + b"}\n\n"
     name, fields = _tagged(event)
     return b"event: " + name + b"\ndata: " + fields + b"\n\n"
 
@@ -56,13 +75,13 @@ def sse(event: Event) -> bytes:
 def ndjson(event: Event) -> bytes:
     """One line of JSON, tagged with ``type``."""
     if type(event) is Text:
-        return b'{"type":"text","text":' + _line(event.text) + b"}\n"
-    return _one_line(_encode(event)) + b"\n"
+        return b'{"type":"text","text":' + json_line(event.text) + b"}\n"
+    return one_line(_encode(event)) + b"\n"
 
 
 def text(event: Event) -> bytes:
     """The answer's text as UTF-8, and nothing for any other event."""
-    return event.text.encode() if type(event) is Text else b""
+    return event.text.encode() if isinstance(event, Text) else b""
 
 
 def finished(event: Finished) -> bytes:
@@ -100,36 +119,17 @@ def problem(error: Error) -> bytes:
     )
 
 
-_T = TypeVar("_T")
-
-
-def _decode(decoder: "msgspec.json.Decoder[_T]", body: bytes, shape: str) -> _T:
-    body = body.removeprefix(_BOM)
-    if not body.strip():
-        raise RunError(Reason.invalid_json, f"the body is empty; send {shape}")
-    try:
-        body.decode()  # what is kept as raw JSON is not checked by the decoder
-        return decoder.decode(body)
-    except UnicodeDecodeError:
-        raise RunError(Reason.invalid_json, "the body is not UTF-8") from None
-    except msgspec.ValidationError as error:
-        raise RunError(
-            Reason.invalid_input, f"the request does not have the shape {shape}: {_readable(error)}"
-        ) from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise RunError(Reason.invalid_json, f"the body is not JSON: {_readable(error)}") from None
-
-
 def _readable(error: Exception) -> str:
     return str(error).replace("`$.", "`")
 
 
-def _line(value: str) -> bytes:
+def json_line(value: str) -> bytes:
+    """A string as JSON that no reader of lines cuts."""
     encoded = _encode(value)
-    return encoded if value.isascii() else _one_line(encoded)
+    return encoded if value.isascii() else one_line(encoded)
 
 
-def _one_line(encoded: bytes) -> bytes:
+def one_line(encoded: bytes) -> bytes:
     """Escape what some readers take for the end of a line though no standard says so: U+2028, U+2029 and U+0085."""
     if encoded.isascii():
         return encoded
@@ -142,6 +142,6 @@ def _one_line(encoded: bytes) -> bytes:
 
 def _tagged(event: Event) -> tuple[bytes, bytes]:
     """An event's type, and its JSON without it: msgspec writes the tag first, and no tag needs escaping."""
-    encoded = _one_line(_encode(event))
+    encoded = one_line(_encode(event))
     name = encoded[len(b'{"type":"') : encoded.index(b'"', len(b'{"type":"'))]
     return name, b"{" + encoded[len(b'{"type":"') + len(name) + len(b'",') :]

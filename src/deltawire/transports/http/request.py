@@ -10,6 +10,15 @@ from starlette.types import Receive
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Run
 
+JSON = "application/json"
+
+
+def must_be_json(content_type: str | None) -> None:
+    """A body without a type is taken for JSON; a wrong type is a mistake, and how a foreign page's form would come."""
+    media = (content_type or JSON).partition(";")[0].strip().lower()
+    if media != JSON and not (media.startswith("application/") and media.endswith("+json")):
+        raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {JSON}")
+
 
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     """The whole body. Raises ``RunError``: request_too_large over ``limit`` bytes, canceled if the caller leaves."""
