@@ -14,7 +14,10 @@ from tests.matrix.notation import Call, Script, Stop
 from tests.matrix.reply import Reply
 from tests.matrix.transports import ACCEPT, STREAMS
 
-_BEAT = {"sse": re.compile(rb"(?:^|\n):\n$"), "ndjson": re.compile(rb"(?:^|\n)\n$")}
+_BEAT = {
+    "sse": re.compile(rb"(?:^|\n):\n$"),
+    "chat_stream": re.compile(rb"(?:^|\n):\n$"),
+    "ndjson": re.compile(rb"(?:^|\n)\n$")}
 _TIMEOUT = httpx.Timeout(10)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the usual context reads all certificates of the machine
 
@@ -70,12 +73,15 @@ class HttpCaller:
                 return
 
     def request(self, call: Call, trace: object = None) -> httpx.Request:
-        invoked = self.transport == "invoke"
-        body = call.invoke_request() if invoked else call.run_request()
         headers = {"content-type": "application/json"}
-        if not invoked:
-            headers["accept"] = ACCEPT[self.transport] + ("" if call.accepts else ";q=0")
-        path = "/invoke" if invoked else f"/v1/functions/{call.function}"
+        match self.transport:
+            case "invoke":
+                path, body = "/invoke", call.invoke_request()
+            case "chat" | "chat_stream":
+                path, body = "/v1/chat/completions", call.chat_request(stream=self.transport == "chat_stream")
+            case _:
+                path, body = f"/v1/functions/{call.function}", call.run_request()
+                headers["accept"] = ACCEPT[self.transport] + ("" if call.accepts else ";q=0")
         return httpx.Request(
             call.method,
             self._url + (call.path or path),

@@ -170,6 +170,8 @@ class Call:
 
     function: str
     input: str = '{"message":"hi"}'
+    messages: str = '[{"role":"user","content":"hi"}]'
+    """What takes the input's place on OpenAI's wire."""
     members: str = ""
     """Members beside the input, as they stand in the JSON."""
     body: bytes | None = None
@@ -189,6 +191,8 @@ class Call:
                 pass
             case "input":
                 call.input = rest
+            case "messages":
+                call.messages = rest
             case "with":
                 call.members = "," + rest
             case "path":
@@ -212,6 +216,11 @@ class Call:
 
     def invoke_request(self) -> bytes:
         named = f'{{"type":"{self.function}","input":{self.input}{self.members}}}'
+        return self.body if self.body is not None else named.encode()
+
+    def chat_request(self, *, stream: bool) -> bytes:
+        streamed = ',"stream":true' if stream else ""
+        named = f'{{"model":"{self.function}","messages":{self.messages}{streamed}{self.members}}}'
         return self.body if self.body is not None else named.encode()
 
 

@@ -1,7 +1,8 @@
 """The transports that exist, by the names that the page uses."""
 
-HTTP = ["json", "sse", "ndjson", "text", "invoke"]
-STREAMS = ["sse", "ndjson", "text"]
+HTTP = ["json", "sse", "ndjson", "text", "invoke", "chat", "chat_stream"]
+STREAMS = ["sse", "ndjson", "text", "chat_stream"]
+CHAT = ["chat", "chat_stream"]
 TRANSPORTS = [*HTTP, "engine"]
 
 ACCEPT = {

@@ -33,6 +33,9 @@ _REFUSED = {
 }
 """Fields that change the answer itself, and why they are not taken."""
 
+_SWITCHES = frozenset({"audio", "moderation", "web_search_options"})
+"""Those of them that are wanted when they are there, be it as an empty object."""
+
 _PLACE = re.compile(r"(?:at|field) `([^`]+)`$")
 
 
@@ -126,7 +129,8 @@ class ChatRequest(Struct):
 
     def _refuse(self, function: Function) -> None:
         for field, why in _REFUSED.items():
-            if getattr(self, field):
+            given = getattr(self, field)
+            if given or (given == {} and field in _SWITCHES):
                 raise RequestError(Reason.invalid_input, f"{field}: {why}; leave it out", field)
         if self.n not in (None, 1):
             raise RequestError(Reason.invalid_input, "n: a run has one answer; leave it out", "n")
