@@ -170,8 +170,8 @@ class Call:
 
     function: str
     input: str = '{"message":"hi"}'
-    messages: str = '[{"role":"user","content":"hi"}]'
-    """What takes the input's place on OpenAI's wire."""
+    messages: str = ""
+    """The messages on OpenAI's wire, where they are others than the input's one text."""
     members: str = ""
     """Members beside the input, as they stand in the JSON."""
     body: bytes | None = None
@@ -220,8 +220,14 @@ class Call:
 
     def chat_request(self, *, stream: bool) -> bytes:
         streamed = ',"stream":true' if stream else ""
-        named = f'{{"model":"{self.function}","messages":{self.messages}{streamed}{self.members}}}'
-        return self.body if self.body is not None else named.encode()
+        if self.body is not None:
+            return self.body
+        messages = self.messages or json.dumps([{"role": "user", "content": said} for said in self._texts()])
+        return f'{{"model":"{self.function}","messages":{messages}{streamed}{self.members}}}'.encode()
+
+    def _texts(self) -> list[str]:
+        given: dict[str, str] = json.loads(self.input)
+        return [*given.values()]
 
 
 _BODIES: dict[str, bytes] = {
