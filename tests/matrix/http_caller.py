@@ -17,7 +17,8 @@ from tests.matrix.transports import ACCEPT, STREAMS
 _BEAT = {
     "sse": re.compile(rb"(?:^|\n):\n$"),
     "chat_stream": re.compile(rb"(?:^|\n):\n$"),
-    "ndjson": re.compile(rb"(?:^|\n)\n$")}
+    "ndjson": re.compile(rb"(?:^|\n)\n$"),
+}
 _TIMEOUT = httpx.Timeout(10)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the usual context reads all certificates of the machine
 
