@@ -21,13 +21,13 @@ endef
 .PHONY: help serve test check bench lock clean setup-serve setup-dev
 .DEFAULT_GOAL := help
 
-help: ## What there is to say.
+help: ## This list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-serve: setup-serve ## Serve examples/shop.py with the local model. APP=file.py serves another; ARGS=... are flags of `deltawire serve`.
+serve: setup-serve ## Serve examples/shop.py, or APP=file.py; ARGS='--port 8080'.
 	@exec $(bin)/deltawire serve $(APP) $(ARGS)
 
-test: setup-dev ## Run the tests. ARGS=... are pytest's.
+test: setup-dev ## Run the tests (ARGS='-k invoke': flags of pytest).
 	@$(bin)/python -m pytest $(ARGS)
 
 check: setup-dev ## Lint, formatting, types, and which room imports which.
@@ -36,7 +36,7 @@ check: setup-dev ## Lint, formatting, types, and which room imports which.
 	@$(bin)/basedpyright --pythonpath $(bin)/python
 	@$(bin)/lint-imports
 
-bench: setup-dev ## Measure the server's CPU per token. SHORT=1 takes seconds; ARGS=... are the benchmark's.
+bench: setup-dev ## Measure the server's CPU per token (SHORT=1: in seconds).
 	@SHORT=$(SHORT) $(bin)/python -m bench $(ARGS)
 
 # Universal locks: every platform's wheels with their hashes, no address. Pins stay as they are where they still fit.
@@ -44,7 +44,7 @@ compile = $(bin)/uv pip compile pyproject.toml --quiet --universal --python-vers
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 local := src/deltawire/providers/local/requirements.txt
 
-lock: setup-dev ## Make the locks again from pyproject.toml. ARGS=--upgrade takes newer versions.
+lock: setup-dev ## Make the locks again (ARGS=--upgrade: with newer versions).
 	@$(compile) --group build --group local --group dev --output-file requirements/dev.txt
 	@$(compile) --group build --group local --constraint requirements/dev.txt --output-file requirements/serve.txt
 	@$(subst pyproject.toml,,$(compile)) --group local --no-deps --constraint requirements/dev.txt --output-file $(local)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from deltawire import Message, Prompt, function
 
 
-@function(max_tokens=512)
+@function(temperature=0.2, max_tokens=512)
 def chat(message: str, history: list[Message] = []) -> Prompt:  # noqa: B006  (never changed: each call gets its own)
     """Answer a customer, with the conversation so far."""
     return Prompt(system="You are the friendly assistant of a small shop. Be brief.", messages=history, user=message)

@@ -123,7 +123,10 @@ def _pip(*arguments: str, turn: int) -> None:
     elsewhere = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"}
     environment = {name: value for name, value in os.environ.items() if name not in elsewhere}
     if subprocess.run(command, cwd=ROOT, env=environment, pass_fds=(turn,)).returncode:
-        raise SetupError(f"pip could not install {arguments[-1]} (its words are above); the next start tries again")
+        raise SetupError(
+            f"pip could not install {arguments[-1]} (its words are above); "
+            "see whether it can reach its package index, then start again"
+        )
 
 
 def _digest(path: Path) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from deltawire.bootstrap.core import resolved
 from deltawire.bootstrap.load import load_functions
+from deltawire.bootstrap.resolve import resolved
+from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.settings import Settings
 from tests.matrix.server import Server, clean_environment, serving
 
@@ -64,9 +65,10 @@ def typed_curl(typed: str, server: Server, curl: str) -> list[str]:
 
 
 def test_every_command_of_the_readme_is_known_here() -> None:
-    known = ("make serve", "curl -N", "curl localhost:8000/invoke", ".venv/bin/deltawire run", "export OPENAI_API_KEY")
+    known = ("make serve", "curl -N", "curl localhost:8000/invoke", ".venv/bin/deltawire run", "export ")
     served = (".venv/bin/deltawire serve", "DELTAWIRE_MODEL=openai:gpt-4o-mini .venv/bin/deltawire serve fruit.py")
-    assert all(typed.startswith((*known, *served)) for typed in commands())
+    azure = "DELTAWIRE_MODEL=azure:my-deployment .venv/bin/deltawire serve fruit.py"
+    assert all(typed.startswith((*known, *served, azure)) for typed in commands())
 
 
 def test_the_first_call_streams_a_real_models_answer(
@@ -78,6 +80,25 @@ def test_the_first_call_streams_a_real_models_answer(
     assert names[-1] == "finished"
     assert names.count("text") == len(names) - 2 > 1
     assert json.loads(reply.rpartition("data: ")[2])["usage"]["output_tokens"] > 1
+
+
+@pytest.mark.parametrize(
+    ("language", "interpreter", "before", "shown"),
+    [("js", "node", "", "\n"), ("php", "php", "<?php\n", "red kettle")],
+)
+def test_the_clients_of_the_readme_read_a_real_models_answer(
+    language: str,
+    interpreter: str,
+    before: str,
+    shown: str,
+    shop: Server,
+    program: Callable[[str], str],
+    tmp_path: Path,
+) -> None:
+    [client] = blocks(language)
+    file = tmp_path / f"client.{'mjs' if language == 'js' else language}"
+    file.write_text(before + client.replace("localhost:8000", shop.url.removeprefix("http://")))
+    assert shown in run([program(interpreter), str(file)], tmp_path)
 
 
 def test_invoke_answers_with_the_bare_output(shop: Server, program: Callable[[str], str], tmp_path: Path) -> None:
@@ -101,10 +122,12 @@ def test_the_example_of_a_configuration_is_one(folder: Path, monkeypatch: pytest
     monkeypatch.chdir(folder)
     monkeypatch.delenv("DELTAWIRE_MODEL", raising=False)
     settings = Settings.load(app="fruit.py")
-    [(function, model)] = resolved(load_functions("fruit.py"), settings).values()
-    assert model == "openai:gpt-4o-mini"
-    assert function.settings.timeouts.first_token == 20
-    assert settings.providers["house"].base_url == "http://10.0.0.5:8000/v1"
+    [found] = resolved(load_functions("fruit.py"), settings).values()
+    assert found.models == "openai:gpt-4o-mini"
+    assert found.function.settings.timeouts.first_token == 20
+    house = settings.providers["house"]
+    assert isinstance(house, OpenAISettings)
+    assert house.base_url == "http://10.0.0.5:8000/v1"
 
 
 def test_the_variable_that_the_readme_names_goes_before_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,8 +135,8 @@ def test_the_variable_that_the_readme_names_goes_before_the_file(folder: Path, m
     monkeypatch.chdir(folder)
     [variable] = re.findall(r"DELTAWIRE_FUNCTIONS__\w+", README)
     monkeypatch.setenv(variable, "house:other")
-    [(_, model)] = resolved(load_functions("fruit.py"), Settings.load(app="fruit.py")).values()
-    assert model == "house:other"
+    [found] = resolved(load_functions("fruit.py"), Settings.load(app="fruit.py")).values()
+    assert found.models == "house:other"
 
 
 def test_every_file_that_the_readme_links_to_exists() -> None:

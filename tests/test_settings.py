@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from deltawire import DeclarationError, Timeouts, function
-from deltawire.bootstrap.core import build_core, resolved
+from deltawire.bootstrap.core import build_core
+from deltawire.bootstrap.resolve import resolved
 from deltawire.domain.function import Function, FunctionSettings
+from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.secrets import read_secret
 from deltawire.settings import Settings
 
@@ -19,7 +21,7 @@ Write = Callable[[str], None]
 def nothing_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No variable of ours, and a folder without a file."""
     for name in os.environ:
-        if name.upper().startswith(("DELTAWIRE_", "OPENAI_")):
+        if name.upper().startswith(("DELTAWIRE_", "OPENAI_", "AZURE_")):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
@@ -45,8 +47,8 @@ def told(text: str) -> str:
 
 
 def in_force(function: Function, *, model: str | None = None) -> tuple[str, FunctionSettings]:
-    found, named = resolved({"bare": bare, "Told": told}, Settings.load(), model)[function.name]
-    return named, found.settings
+    found = resolved({"bare": bare, "Told": told}, Settings.load(), model)[function.name]
+    return found.models, found.function.settings
 
 
 def test_the_defaults() -> None:
@@ -136,6 +138,9 @@ def test_what_kubernetes_says_of_a_service_called_deltawire_is_not_meant(
     monkeypatch.setenv("DELTAWIRE_GRPC_PORT", "tcp://10.0.0.1:50051")
     monkeypatch.setenv("DELTAWIRE_PORT_8000_TCP_ADDR", "10.0.0.1")
     monkeypatch.setenv("DELTAWIRE_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("DELTAWIRE_SERVICE_PORT_HTTP", "8000")
+    monkeypatch.setenv("DELTAWIRE_CANARY_SERVICE_HOST", "10.0.0.2")
+    monkeypatch.setenv("DELTAWIRE_CANARY_PORT_8000_TCP", "tcp://10.0.0.2:8000")
     settings = Settings.load()
     assert (settings.port, settings.grpc_port) == (9000, 50051)
 
@@ -195,6 +200,17 @@ def test_a_wrong_value_names_its_variable(
         ("[functions.told.timeouts]\nidel = 1", "functions.told.timeouts.idel is no setting; did you mean idle?"),
         ("[providers.x]\nbase = 'x'", "providers.x.base is no setting; did you mean base_url?"),
         ("[log]\nzzz = 1", "log.zzz is no setting; known: format, level"),
+        ("[timeouts]\ntotal = inf", "timeouts.total: Input should be a finite number"),
+        ("[providers.x]\nkeep_alive = nan", "providers.x.keep_alive: Input should be a finite number"),
+        ("[providers.x]\nheaders = {'x a' = '1'}", "providers.x.headers: 'x a' is no name for a header"),
+        (
+            '[providers.x]\nheaders = {x-a = "a\\nb"}',
+            "providers.x.headers: the value of x-a holds characters that no HTTP header can carry",
+        ),
+        (
+            "[providers.x]\nheaders = {Content-Length = '5'}",
+            "providers.x.headers: Content-Length is not for you to set: the request has its own",
+        ),
     ],
 )
 def test_a_mistake_in_the_file_names_file_and_key(text: str, complaint: str, toml: Write) -> None:
@@ -212,10 +228,57 @@ def test_an_unknown_variable_of_a_section_names_the_nearest_known_one(monkeypatc
     assert str(refused.value) == expected
 
 
+@pytest.mark.parametrize(
+    ("variable", "way_out"),
+    [
+        ("DELTAWIRE_MODLE", "did you mean DELTAWIRE_MODEL?"),
+        ("DELTAWIRE_LOG_FORMAT", "did you mean DELTAWIRE_LOG__FORMAT?"),
+        ("DELTAWIRE_HTTP_STATUS_HOLD", "did you mean DELTAWIRE_HTTP__STATUS_HOLD?"),
+        ("DELTAWIRE_TIMEOUT__IDLE", "did you mean DELTAWIRE_TIMEOUTS?"),
+    ],
+)
+def test_a_variable_that_begins_like_ours_and_is_none_is_an_error(
+    variable: str, way_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(DeclarationError) as refused:
+        Settings.load()
+    assert str(refused.value) == f"{variable} is no setting; {way_out}"
+
+
 def test_a_file_that_is_no_toml_is_named(toml: Write) -> None:
     toml("port = ")
     with pytest.raises(DeclarationError, match=r"deltawire\.toml is no TOML: Invalid value"):
         Settings.load()
+
+
+@pytest.mark.parametrize("text", [f"port = {'9' * 5000}", f"port = {'[' * 2000}{']' * 2000}"])
+def test_a_file_beyond_all_reason_cannot_be_read(text: str, toml: Write) -> None:
+    toml(text)
+    with pytest.raises(DeclarationError, match=r"^deltawire\.toml cannot be read: "):
+        Settings.load()
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("ftp://user:the-secret@host/v1", "holds a user or password: put it into api_key or headers"),
+        ("https://user:the-secret@host/v1", "holds a user or password: put it into api_key or headers"),
+        ("user:the-secret@host", "is no http(s) URL: begin it with https://"),
+        ("https://user:the-secret@[host", "is no URL"),
+        ("https:///v1", "names no host"),
+        ("https://host:port/v1", "is no URL: port could not be cast to integer value as 'port'"),
+    ],
+)
+def test_a_base_url_that_cannot_work_is_refused_at_start_and_not_told(
+    url: str, complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(DeclarationError) as refused:
+        build_core({"bare": bare}, Settings.load(), [], model="openai:m")
+    assert str(refused.value).startswith(f"the base_url of provider 'openai' {complaint}")
+    assert "the-secret" not in str(refused.value)
 
 
 def test_no_value_is_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,11 +298,11 @@ def test_openai_is_there_from_its_conventional_variables_and_an_entry_goes_befor
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     entry = Settings.load().provider("openai")
-    assert entry is not None
+    assert isinstance(entry, OpenAISettings)
     assert (entry.base_url, entry.api_key) == ("http://127.0.0.1:1/v1", "env:OPENAI_API_KEY")
     toml('[providers.openai]\nbase_url = "http://127.0.0.1:2/v1"')
     entry = Settings.load().provider("openai")
-    assert entry is not None
+    assert isinstance(entry, OpenAISettings)
     assert (entry.base_url, entry.api_key) == ("http://127.0.0.1:2/v1", "env:OPENAI_API_KEY")
 
 

@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from deltawire.domain.errors import DeclarationError, Reason, RunError
     from deltawire.domain.function import function
     from deltawire.domain.limits import Timeouts
+    from deltawire.domain.options import Variant
     from deltawire.domain.prompt import Message, Prompt
 
-__all__ = ["DeclarationError", "Message", "Prompt", "Reason", "RunError", "Timeouts", "asgi", "function"]
+__all__ = ["DeclarationError", "Message", "Prompt", "Reason", "RunError", "Timeouts", "Variant", "asgi", "function"]
 
 # Imported when first asked for: only who serves pays for a web framework, and `deltawire --help` for nothing.
 _HOMES = {
@@ -20,6 +21,7 @@ _HOMES = {
     "Reason": "deltawire.domain.errors",
     "RunError": "deltawire.domain.errors",
     "Timeouts": "deltawire.domain.limits",
+    "Variant": "deltawire.domain.options",
     "asgi": "deltawire.asgi",
     "function": "deltawire.domain.function",
 }

@@ -5,13 +5,13 @@ Each room owns its section; here they are put together, and here the environment
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -21,17 +21,20 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from deltawire.conventions import Place, conventional
 from deltawire.domain.errors import DeclarationError
-from deltawire.domain.function import FunctionSettings
 from deltawire.domain.limits import Timeouts
+from deltawire.domain.options import FunctionSettings
 from deltawire.observers.log import LogSettings
+from deltawire.origins import PREFIX, Origins, Written, section_at, way_out
 from deltawire.providers.local.settings import LocalSettings
-from deltawire.providers.openai.settings import OpenAISettings
+from deltawire.providers.settings import KINDS, Entry, ProviderSettings
 from deltawire.transports.http.settings import HttpSettings
 
 DEFAULT_MODEL = "local:smollm2"
 _FILE = "deltawire.toml"
-_PREFIX = "DELTAWIRE_"
+_OTHERS = re.compile(PREFIX + r"(CONFIG|TEST_.*|(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT_\d+_(TCP|UDP)(_.*)?)")
+"""Variables with our prefix that are no settings."""
 _TOLD = 5
 """How many mistakes are named at once."""
 
@@ -54,7 +57,7 @@ class Settings(BaseSettings):
     """The settings in force. ``load`` makes them; nothing changes them."""
 
     model_config = SettingsConfigDict(
-        env_prefix=_PREFIX,
+        env_prefix=PREFIX,
         env_nested_delimiter="__",
         env_ignore_empty=True,  # what a manifest leaves empty is not said
         enable_decoding=False,  # a list in a variable is written with commas, not as JSON
@@ -72,7 +75,7 @@ class Settings(BaseSettings):
     timeouts: Timeouts = Timeouts()
     """For all functions; ``[functions.NAME.timeouts]`` for one."""
     functions: dict[str, FunctionSettings] = {}
-    providers: dict[str, OpenAISettings] = {}
+    providers: dict[str, Entry] = {}
     local: LocalSettings = LocalSettings()
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
@@ -87,10 +90,10 @@ class Settings(BaseSettings):
         try:
             return cls(**said)  # pyright: ignore[reportArgumentType]  (checked by pydantic)
         except ValidationError as error:
-            raise DeclarationError("; ".join(_mistakes(error, said, file))) from None
+            raise DeclarationError("; ".join(_mistakes(error, origins(said)))) from None
         except tomllib.TOMLDecodeError as error:
             raise DeclarationError(f"{file} is no TOML: {error}") from None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:  # no text, or numbers and nesting beyond all reason
             raise DeclarationError(f"{file} cannot be read: {error}") from None
 
     @classmethod
@@ -103,20 +106,19 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, _Environment(settings_cls), TomlConfigSettingsSource(settings_cls, config_file())
+        return (
+            init_settings,
+            _Environment(settings_cls),
+            _File(settings_cls, config_file()),
+            _Conventional(settings_cls),
+        )
 
-    def provider(self, name: str) -> OpenAISettings | None:
-        """The entry of that name. ``openai`` exists without being written down, from its conventional variables."""
-        entry = self.providers.get(name)
-        if name != "openai":
-            return entry
-        conventional: dict[str, Any] = {"api_key": "env:OPENAI_API_KEY"}
-        if url := os.environ.get("OPENAI_BASE_URL"):
-            conventional["base_url"] = url
-        return OpenAISettings(**(conventional | (entry.model_dump(exclude_unset=True) if entry else {})))
+    def provider(self, name: str) -> ProviderSettings | None:
+        """The entry of that name, be it written down or made of conventional variables."""
+        return self.providers.get(name)
 
     def provider_names(self) -> list[str]:
-        return sorted({*self.providers, "openai", "local"})
+        return sorted({*self.providers, "local"})
 
 
 def config_file() -> Path:
@@ -125,83 +127,87 @@ def config_file() -> Path:
 
 
 class _Environment(EnvSettingsSource):
-    """The variables, but for ``DELTAWIRE_PORT=tcp://…``: Kubernetes sets such beside every Service that is called
-    deltawire, and does not mean us."""
+    """The variables, known or not, but for those that Kubernetes sets beside every Service whose name begins with
+    deltawire: ``DELTAWIRE_PORT=tcp://…``, ``DELTAWIRE_SERVICE_HOST`` and others do not mean us."""
 
     @override
     def __call__(self) -> dict[str, Any]:
         said = super().__call__()
-        return {name: value for name, value in said.items() if not str(value).startswith("tcp://")}
+        for variable, value in os.environ.items():
+            if value and variable.upper().startswith(PREFIX) and not _OTHERS.fullmatch(variable.upper()):
+                # pydantic looks only for the names that it knows: with the others it can refuse them
+                said.setdefault(variable.upper().removeprefix(PREFIX).partition("__")[0].lower(), value)
+        return _with_models({name: value for name, value in said.items() if not str(value).startswith("tcp://")})
 
 
-Place = tuple[str, ...]
-"""Where a setting is: ``("http", "status_hold")``."""
+class _File(TomlConfigSettingsSource):
+    @override
+    def __call__(self) -> dict[str, Any]:
+        return _with_models(super().__call__())
 
 
-def _mistakes(error: ValidationError, flags: Mapping[str, object], file: Path) -> Iterator[str]:
+def _with_models(said: dict[str, Any]) -> dict[str, Any]:
+    """``model`` of functions and variants as the ``models`` that it stands for: sources are merged key by key, and
+    whoever names one of the two means the other one gone."""
+    for function in _tables(said.get("functions")).values():
+        for options in (function, *_tables(function.get("variants")).values()):
+            if isinstance(options.get("model"), str) and "models" not in options:
+                options["models"] = [options.pop("model")]
+    return said
+
+
+def _tables(section: object) -> dict[str, dict[str, object]]:
+    """The entries of a section; what is no table is for pydantic to refuse."""
+    if not isinstance(section, dict):
+        return {}
+    entries = cast("dict[str, object]", section)
+    return {name: cast("dict[str, object]", entry) for name, entry in entries.items() if isinstance(entry, dict)}
+
+
+class _Conventional(PydanticBaseSettingsSource):
+    """The variables of other tools. What everybody else said goes before."""
+
+    @override
+    def get_field_value(self, field: object, field_name: str) -> tuple[Any, str, bool]:
+        return None, field_name, False
+
+    @override
+    def __call__(self) -> dict[str, Any]:
+        found = conventional(os.environ, _tables(self.current_state.get("providers")))
+        return {"providers": found.providers} | ({"model": found.model} if found.model else {})
+
+
+def origins(flags: Mapping[str, object]) -> Origins:
+    """Where the settings come from that ``Settings.load(**flags)`` loads."""
+    said = {name: value for name, value in flags.items() if value is not None}
+    # Every variable that could count does no harm: it is asked for only where nobody else has said anything.
+    return Origins(said, os.environ, config_file(), conventional(os.environ, {"azure": {}}).variables)
+
+
+def _mistakes(error: ValidationError, origins: Origins) -> Iterator[str]:
     """What is wrong, each with the flag, the variable or the key of the file that says so. Values may be secrets and
     are left out."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    problems = error.errors(include_url=False, include_input=False)
     for problem in problems[:_TOLD]:
-        place = tuple(str(step) for step in problem["loc"])
-        written = _Written(place, flags, file)
-        if problem["type"] == "extra_forbidden":
-            yield f"{written.where} is no setting; {_known(place, written)}"
+        steps = tuple(str(step) for step in problem["loc"])
+        place = _without_kind(steps)
+        if problem["type"] == "union_tag_invalid":
+            place, message = (*place, "kind"), f"known: {', '.join(KINDS)}"
         else:
-            yield f"{written.where}: {problem['msg'].removeprefix('Value error, ')}"
+            message = problem["msg"].removeprefix("Value error, ")
+        written = origins.around(place) or Written(".".join(place))
+        if problem["type"] == "extra_forbidden":
+            section = section_at(Settings, steps[:-1], KINDS)
+            message = f"is no setting; {way_out(place, section, in_environment=written.in_environment)}"
+            yield f"{written.where} {message}"
+        else:
+            yield f"{written.where}: {message}"
     if len(problems) > _TOLD:
         yield f"and {len(problems) - _TOLD} more"
 
 
-class _Written:
-    """Where the value in force at a place was written; the first that says it wins, as it does when it is read."""
-
-    def __init__(self, place: Place, flags: Mapping[str, object], file: Path) -> None:
-        self.in_environment = False
-        # A value with parts (a list, a mapping in one variable) was written at a place further up.
-        for said in (place[:length] for length in range(len(place), 0, -1)):
-            variable = _variable(said)
-            if _has(flags, said):
-                self.where = "--" + "-".join(said).replace("_", "-")
-                return
-            if found := [name for name in os.environ if f"{name.upper()}__".startswith(f"{variable}__")]:
-                self.where, self.in_environment = found[0], True
-                return
-            if file.is_file() and _has(tomllib.loads(file.read_text()), said):
-                self.where = f"{file}: {'.'.join(said)}"
-                return
-        self.where = ".".join(place)
-
-
-def _known(place: Place, written: _Written) -> str:
-    """The way out of a name that is none: the nearest one that is, else all of them."""
-    names = list(_section(place[:-1]))
-    spelled = {name: _variable((*place[:-1], name)) if written.in_environment else name for name in names}
-    near = get_close_matches(place[-1], names, 1)
-    return f"did you mean {spelled[near[0]]}?" if near else f"known: {', '.join(spelled.values())}"
-
-
-def _section(place: Place) -> Mapping[str, object]:
-    """The settings at a place, by their names."""
-    model: type[BaseModel] = Settings
-    steps = iter(place)
-    for step in steps:
-        annotation = model.model_fields[step].annotation
-        if arguments := get_args(annotation):  # dict[str, Model]: the next step is one of its keys
-            annotation = arguments[-1]
-            next(steps, None)
-        model = cast("type[BaseModel]", annotation)
-    return model.model_fields
-
-
-def _variable(place: Place) -> str:
-    return _PREFIX + "__".join(place).upper()
-
-
-def _has(values: object, place: Place) -> bool:
-    if not place:
-        return True
-    if not isinstance(values, Mapping):
-        return False
-    inner = cast("Mapping[str, object]", values)
-    return place[0] in inner and _has(inner[place[0]], place[1:])
+def _without_kind(steps: Place) -> Place:
+    """pydantic names the kind of a provider's entry as a step of its own; nobody writes it there."""
+    if steps[:1] == ("providers",) and len(steps) > 2 and steps[2] in KINDS:
+        return (*steps[:2], *steps[3:])
+    return steps

@@ -41,7 +41,8 @@ async def test_on_a_terminal_no_line_is_longer_than_its_80_columns(tmp_path: Pat
 async def test_as_json_it_carries_the_schemas(tmp_path: Path) -> None:
     ended = await deltawire("list", "--json", str(shop(tmp_path)), env=NO_KEY, cwd=tmp_path)
     [chat, items, *_] = json.loads(ended.out)["functions"]
-    assert (chat["name"], chat["model"], chat["output"]) == ("chat", "openai:m", {"type": "string"})
+    assert (chat["name"], chat["output"]) == ("chat", {"type": "string"})
+    assert chat["variants"] == [{"variant": None, "weight": 1.0, "models": ["openai:m"]}]
     assert chat["input"]["required"] == ["message"]
     assert items["output"]["properties"].keys() == {"items", "total"}
 
@@ -55,7 +56,7 @@ async def test_no_app_is_an_error(tmp_path: Path) -> None:
 async def test_help_shows_the_commands_and_so_does_saying_nothing(tmp_path: Path) -> None:
     asked, bare = await deltawire("--help", cwd=tmp_path), await deltawire(cwd=tmp_path)
     assert asked.code == bare.code == 0
-    for command in ("serve", "run", "list", "local"):
+    for command in ("serve", "run", "list", "doctor", "local"):
         assert command in asked.out.decode()
         assert command in bare.out.decode()
 
@@ -83,3 +84,9 @@ def test_help_imports_nothing_heavy() -> None:
     ended = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     loaded = set(ended.stdout.split())
     assert not loaded & {"aiohttp", "asyncio", "pydantic", "msgspec", "starlette", "uvicorn", "watchfiles"}
+
+
+async def test_a_group_of_commands_without_one_shows_its_help(tmp_path: Path) -> None:
+    ended = await deltawire("local", cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert "Install the local model into this Python environment." in ended.out.decode()

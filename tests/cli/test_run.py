@@ -137,7 +137,7 @@ async def test_a_functions_help_shows_its_own_flags(tmp_path: Path) -> None:
     ("arguments", "complaint"),
     [
         (["cht"], "no function named 'cht'; known: 'chat'"),
-        (["chat"], "invalid_input: input.message: Field required"),
+        (["chat"], "invalid_input: input.message: Field required; see deltawire run chat --help"),
         (["chat", "a", "b"], "unrecognized arguments: b; see deltawire run chat --help"),
         (["chat", "a", "--message", "b"], "message is given twice: with its flag and without"),
         (["chat", "--json", "{"], "the input is not JSON: Input data was truncated"),
@@ -150,7 +150,8 @@ async def test_a_functions_help_shows_its_own_flags(tmp_path: Path) -> None:
         ),
         (
             ["everything", "a", "--count", "x"],
-            "invalid_input: input.count: Input should be a valid integer, unable to parse string as an integer",
+            "invalid_input: input.count: Input should be a valid integer, unable to parse string as an integer; "
+            "see deltawire run everything --help",
         ),
         ([], "Missing argument 'NAME'."),
     ],

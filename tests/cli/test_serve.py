@@ -30,6 +30,14 @@ async def test_it_serves_the_functions_of_a_file_and_logs_one_line_when_it_liste
         assert await server.stopped() == 0
 
 
+async def test_the_log_tells_the_address_that_is_listened_on(tmp_path: Path) -> None:
+    arguments = (str(shop(tmp_path)), "--host", "0.0.0.0")
+    async with serving(*arguments, env=ON_UPSTREAM, cwd=tmp_path, wait=False) as server:
+        told = json.loads(await server.said('"listening"'))
+        assert told["address"] == f"http://0.0.0.0:{server.port}"
+        assert await server.stopped() == 0
+
+
 async def test_the_app_may_come_from_the_environment_or_the_file_and_may_be_a_module(tmp_path: Path) -> None:
     shop(tmp_path)
     async with serving(env=ON_UPSTREAM | {"DELTAWIRE_APP": "shop"}, cwd=tmp_path) as server:
@@ -85,6 +93,12 @@ async def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
     assert ended.complaint == (
         f"deltawire: cannot listen on 127.0.0.1:{port}: address already in use; choose another with --port"
     )
+
+
+async def test_an_address_that_is_not_ours_is_one_line_too(tmp_path: Path) -> None:
+    ended = await refused(tmp_path, str(shop(tmp_path)), "--host", "192.0.2.1", "--port", "1")
+    assert ended.complaint.startswith("deltawire: cannot listen on 192.0.2.1:1: ")
+    assert ended.complaint.endswith("; choose another with --host")
 
 
 @pytest.mark.parametrize("off", ["0", "off"])
@@ -145,6 +159,7 @@ async def test_a_call_that_is_under_way_is_played_to_its_end_and_a_second_signal
             assert await anext(reply.aiter_bytes()) == b"a"
             server.process.send_signal(signal.SIGINT)
             exchange = await upstream.requested()
+            assert "calls under way: 1" in await server.said("stopping")
             assert await server.stopped(signal.SIGINT) == 0
             await exchange.client_left()
 

@@ -1,10 +1,16 @@
 """Each cell of ``docs/contract.md``: what the page says is what comes, byte for byte."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.matrix.cells import CONTRACT, Cell
-from tests.matrix.server import Server
+from tests.matrix.document import Block
+from tests.matrix.http_caller import HttpCaller
+from tests.matrix.server import Server, serving
 from tests.matrix.stage import Matrix
+from tests.matrix.ws_caller import WAITS
 
 pytestmark = pytest.mark.anyio
 
@@ -12,17 +18,57 @@ NOT_IN_THE_RUNS_TRANSPORT = {"unknown_path", "method_not_allowed", "not_acceptab
 """Refused before it is known which transport is meant: the log says ``http``."""
 
 
-@pytest.mark.parametrize("cell", [pytest.param(cell, id=cell.id) for cell in CONTRACT.cells if not cell.hurried])
+def cells(*, hurried: bool, drains: bool = False) -> pytest.MarkDecorator:
+    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains) == (hurried, drains)]
+    return pytest.mark.parametrize("cell", [pytest.param(cell, id=cell.id) for cell in chosen])
+
+
+@cells(hurried=False)
 async def test_the_page_says_what_comes(matrix: Matrix, cell: Cell) -> None:
     await play(cell, matrix, matrix.server)
 
 
-@pytest.mark.parametrize("cell", [pytest.param(cell, id=cell.id) for cell in CONTRACT.cells if cell.hurried])
+@cells(hurried=True)
 async def test_the_page_says_what_comes_when_headers_are_out_early(
     matrix: Matrix, hurried_server: Server, cell: Cell
 ) -> None:
     hurried_server.log.new()
     await play(cell, matrix, hurried_server)
+
+
+@cells(hurried=False, drains=True)
+async def test_the_page_says_what_comes_while_the_server_shuts_down(
+    matrix: Matrix, environment: dict[str, str], tmp_path: Path, cell: Cell
+) -> None:
+    with serving(tmp_path, environment) as server:
+        reply = await matrix.caller(cell.transport, server).call(cell.call())
+        assert reply.written() == reply.as_expected(cell.expected, cell.transport)
+        assert [line["outcome"] for line in server.log.new() if line["logger"] == "deltawire.run"] == [
+            cell.outcome_logged,
+            "canceled",
+        ]
+
+
+OTHER = [block for section in CONTRACT.sections if section.title == "Other paths" for block in section.blocks]
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id=block.words) for block in OTHER])
+async def test_the_page_says_what_other_paths_answer(matrix: Matrix, block: Block) -> None:
+    caller = HttpCaller("json", matrix.server.url)
+    method, _, path = block.words.partition(" ")
+    reply = await caller.get(method, path)
+    assert reply.written() == reply.as_expected(block.text.removesuffix("\n"), "json")
+    heads_alone = await caller.get("HEAD", path)
+    assert (heads_alone.head, heads_alone.body) == (reply.head, b"")
+    assert matrix.server.runs_logged() == []
+
+
+async def test_the_list_of_functions_holds_them_all(matrix: Matrix) -> None:
+    caller = HttpCaller("json", matrix.server.url)
+    listed = json.loads((await caller.get("GET", "/v1/functions")).body)["functions"]
+    assert [function["name"] for function in listed] == list(matrix.core.engine.plans)
+    for function in listed:
+        assert json.loads((await caller.get("GET", f"/v1/functions/{function['name']}")).body) == function
 
 
 async def play(cell: Cell, matrix: Matrix, server: Server) -> None:
@@ -31,10 +77,10 @@ async def play(cell: Cell, matrix: Matrix, server: Server) -> None:
     reply = await matrix.caller(cell.transport, server).call(cell.call(), script)
     assert reply.written() == reply.as_expected(cell.expected, cell.transport)
     for stop in script.stops:
-        if stop.kind == "leave":
+        if stop.kind in ("leave", "cancel"):
             await (await matrix.provider.requested()).client_left()
     assert matrix.provider.unasked == 0
-    (line,) = matrix.logged(cell.transport, server)
+    (line,) = [line for line in matrix.logged(cell.transport, server) if line.get("function") != WAITS]
     assert line["outcome"] == cell.outcome_logged
     known = cell.reason not in NOT_IN_THE_RUNS_TRANSPORT
     assert line["transport"] == (cell.transport.removesuffix("_stream") if known else "http")

@@ -1,17 +1,15 @@
 """What all transports promise of an answer, whatever it holds and however it comes: one test over all of them each."""
 
+import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.matrix.answers import answer, events
-from tests.matrix.http_caller import HttpCaller
 from tests.matrix.notation import Call
-from tests.matrix.provider import Provider
 from tests.matrix.reply import Reply
-from tests.matrix.server import Server
 from tests.matrix.stage import Matrix
-from tests.matrix.transports import HTTP, TRANSPORTS
+from tests.matrix.transports import TRANSPORTS
 from tests.upstream import (
     FRAMINGS,
     ChatStream,
@@ -36,7 +34,7 @@ pytestmark = pytest.mark.anyio
 
 AWKWARD = "line1\nline2\r\n\u2028 data: x None 🙂"
 SAY = Call("say")
-EVENTFUL = ["sse", "ndjson", "engine"]
+EVENTFUL = ["sse", "ndjson", "ws", "engine"]
 END = (finish("stop"), usage(9, 2), done())
 
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
@@ -79,16 +77,15 @@ def streams(draw: st.DrawFn) -> tuple[str, list[Step]]:
     return said, [head(), together(*played)] if draw(st.booleans()) else [head(), *played]
 
 
-@pytest.mark.parametrize("transport", HTTP)
-@settings(max_examples=25, deadline=None)
+@every_transport
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stream=streams())
 async def test_any_text_in_any_cut_arrives_exactly(
-    provider: Provider, server: Server, transport: str, stream: tuple[str, list[Step]]
+    matrix: Matrix, transport: str, stream: tuple[str, list[Step]]
 ) -> None:
     said, steps = stream
-    await provider.begin()
-    provider.script(*steps)
-    assert answer(transport, await HttpCaller(transport, server.url).call(SAY)) == said
+    await matrix.provider.begin()  # the fixture is one for all examples
+    assert answer(transport, await say(matrix, transport, *steps)) == said
 
 
 @every_transport
@@ -166,6 +163,16 @@ async def test_the_providers_key_reaches_no_reply_and_no_log(matrix: Matrix, tra
     assert key not in reply.written()
     (line,) = matrix.logged(transport)
     assert line["message"].endswith(": the key … is worn out")
+
+
+async def test_accept_may_be_written_on_several_lines(matrix: Matrix) -> None:
+    matrix.provider.script(head(), text("a"), *END)
+    lines = [("accept", "text/html"), ("accept", "text/event-stream")]
+    async with httpx.AsyncClient() as client:
+        reply = await client.post(
+            f"{matrix.server.url}/v1/functions/say", json={"input": {"message": "hi"}}, headers=lines
+        )
+    assert reply.headers["content-type"] == "text/event-stream; charset=utf-8"
 
 
 @every_transport

@@ -12,8 +12,14 @@ from deltawire.domain.events import Error, Event, Finished
 from deltawire.domain.function import Function
 from deltawire.domain.run import RunRecord, RunRequest, RunSettings
 from deltawire.engine.engine import Engine, Run
+from deltawire.engine.plan import Model, Plan, Way
 from deltawire.providers.scripted import Scripted, Step
 from deltawire.settings import Settings
+
+
+def one_way(function: Function, model: Model) -> Plan:
+    """A function without variants, on one model."""
+    return Plan(function, (Way(None, 1.0, function.settings, (model,)),))
 
 
 class Stage:
@@ -63,14 +69,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(functions: Sequence[Function], *always: Step) -> AsyncGenerator[Stage, None]:
+async def stage(functions: Sequence[Function], *always: Step, **others: Scripted) -> AsyncGenerator[Stage, None]:
+    """Functions without a model of their own run on a provider that always says the same; ``others`` are more."""
     provider, records = Scripted(*always), list[RunRecord]()
     core = build_core(
         {function.name: function for function in functions},
-        Settings.model_construct(),
+        Settings.model_construct(model="scripted:script"),
         [_Memory(records)],
-        model="scripted:script",
-        providers={"scripted": provider},
+        providers={"scripted": provider, **others},
     )
     try:
         yield Stage(core.engine, provider, records)
@@ -83,12 +89,13 @@ def request(
     settings: RunSettings | None = None,
     timeout: float | None = None,
     variant: str | None = None,
+    user: str | None = None,
     raw: bytes | None = None,
     **arguments: object,
 ) -> RunRequest:
     """``raw`` is the input's JSON text; otherwise the arguments are it."""
     encoded = msgspec.json.encode(arguments) if raw is None else raw
-    return RunRequest(Raw(encoded), variant=variant, settings=settings or RunSettings(), timeout=timeout)
+    return RunRequest(Raw(encoded), user=user, variant=variant, settings=settings or RunSettings(), timeout=timeout)
 
 
 async def collected(

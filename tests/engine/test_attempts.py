@@ -1,4 +1,4 @@
-"""An attempt is made again only where that can cost nothing: before content, and where the failure is said to be safe."""
+"""An attempt is made again only where that can cost nothing: before content, and where it is said to be safe."""
 
 import asyncio
 

@@ -14,8 +14,8 @@ from deltawire.domain.limits import Timeouts
 from deltawire.domain.ports import Attempt, Completion
 from deltawire.engine.deadlines import Deadline
 from deltawire.engine.engine import Engine, Run
-from deltawire.engine.plan import Model, Plan
-from tests.engine.stage import Stage, collected, request, stage
+from deltawire.engine.plan import Model
+from tests.engine.stage import Stage, collected, one_way, request, stage
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +57,18 @@ async def never(words: str) -> str:
 @function
 def say(words: str) -> str:
     return words
+
+
+@function(inline=True)
+def inline(words: str) -> str:
+    """Has asked the model after one turn of the loop."""
+    return words
+
+
+async def _turns() -> None:
+    """A few turns of the loop, in which everything that can happen happens."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +192,7 @@ async def _last(function_name: str, timeouts: Timeouts, provider: Pulsing) -> Ev
 
     async with stage([paced]) as on:
         plan = on.engine.plans[function_name]
-        engine = Engine({"f": Plan(plan.function, Model("p:m", "m", provider))}, on.engine.observers, on.engine.pool)
+        engine = Engine({"f": one_way(plan.function, Model("p:m", "m", provider))}, on.engine.observers, on.engine.pool)
         return (await asyncio.wait_for(collected(engine.arrive("test"), "f", HI), 5))[-1]
 
 
@@ -280,15 +292,8 @@ async def test_a_run_canceled_while_its_function_blocks_a_thread() -> None:
 
 @pytest.mark.parametrize("before", [[], ["a"]])
 async def test_a_run_canceled_while_it_waits_for_the_model(before: list[str]) -> None:
-    async with stage([say], *before, asyncio.Event()) as on:
-
-        async def asked() -> None:
-            while not on.provider.attempts:
-                await asyncio.sleep(0)
-            for _ in range(5):
-                await asyncio.sleep(0)
-
-        events = await _canceled(on, on.arrive(), "say", asked)
+    async with stage([inline], *before, asyncio.Event()) as on:
+        events = await _canceled(on, on.arrive(), "inline", _turns)
         assert len(events) == (3 if before else 1)
         assert on.provider.closed_early == 1
 
@@ -308,15 +313,8 @@ async def test_a_run_canceled_while_it_stands_at_an_event() -> None:
 
 
 async def test_a_run_canceled_in_the_pause_before_a_retry() -> None:
-    async with stage([say], RunError(Reason.upstream_error, "busy", retry_after=60, retry_safe=True)) as on:
-
-        async def pausing() -> None:
-            while not on.provider.attempts:
-                await asyncio.sleep(0)
-            for _ in range(5):
-                await asyncio.sleep(0)
-
-        await _canceled(on, on.arrive(), "say", pausing)
+    async with stage([inline], RunError(Reason.upstream_error, "busy", retry_after=60, retry_safe=True)) as on:
+        await _canceled(on, on.arrive(), "inline", _turns)
         assert len(on.provider.attempts) == 1
 
 
@@ -335,8 +333,7 @@ async def test_canceling_a_run_that_is_over_changes_nothing() -> None:
 async def _cancelled_task(on: Stage, name: str, also: Callable[[Run], None], *, first: bool) -> None:
     run = on.arrive()
     task = asyncio.create_task(collected(run, name, HI))
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await _turns()
     if first:
         task.cancel()
     also(run)
@@ -349,15 +346,15 @@ async def _cancelled_task(on: Stage, name: str, also: Callable[[Run], None], *, 
 
 @pytest.mark.parametrize("before", [[], ["a"]])
 async def test_a_task_that_is_cancelled_stays_cancelled(before: list[str]) -> None:
-    async with stage([say], *before, asyncio.Event()) as on:
-        await _cancelled_task(on, "say", lambda _: None, first=True)
+    async with stage([inline], *before, asyncio.Event()) as on:
+        await _cancelled_task(on, "inline", lambda _: None, first=True)
         assert on.provider.closed_early == 1
 
 
 @pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("name", ["say", "never"])
+@pytest.mark.parametrize("name", ["inline", "never"])
 async def test_a_task_that_is_cancelled_together_with_its_run_stays_cancelled(name: str, first: bool) -> None:
-    async with stage([say, never], asyncio.Event()) as on:
+    async with stage([inline, never], asyncio.Event()) as on:
         await _cancelled_task(on, name, lambda run: run.cancel(), first=first)
 
 

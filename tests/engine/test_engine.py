@@ -1,16 +1,15 @@
 """What a run is from its arrival to its terminal event, with a script for a model."""
 
 import asyncio
+import json
 import logging
 import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from datetime import date
-from enum import StrEnum
 from typing import cast
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from deltawire import Message, Prompt, function
 from deltawire.domain.errors import Reason, RunError
@@ -19,8 +18,8 @@ from deltawire.domain.function import Function
 from deltawire.domain.ports import Attempt, Completion
 from deltawire.domain.run import RunSettings
 from deltawire.engine.engine import Engine
-from deltawire.engine.plan import Model, Plan
-from tests.engine.stage import collected, request, stage
+from deltawire.engine.plan import Model
+from tests.engine.stage import collected, one_way, request, stage
 
 pytestmark = pytest.mark.anyio
 
@@ -32,26 +31,10 @@ def say(words: str) -> Prompt:
 
 class Item(BaseModel):
     name: str
-    since: date | None = None
-
-
-class Colour(StrEnum):
-    red = "red"
-    blue = "blue"
 
 
 @function(output=Item)
 def item(words: str) -> str:
-    return words
-
-
-@function(output=list[Item])
-def items(words: str) -> str:
-    return words
-
-
-@function(output=Colour)
-def colour(words: str) -> str:
     return words
 
 
@@ -171,68 +154,6 @@ async def test_strict_callers_and_typed_functions_get_an_error_instead(
         error = await on.error(name, request(words="hi"), strict=name == "say")
         assert (error.reason, error.partial) == (becomes, True)
         assert on.record.usage == Usage(3, 4)
-
-
-async def test_a_refusal_tells_the_model_s_words() -> None:
-    async with stage([item], Completion(finish_reason=FinishReason.refusal, refusal="cannot help")) as on:
-        error = await on.error("item", request(words="hi"))
-        assert (error.message, error.partial) == ("the model refused to answer: cannot help", False)
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "output"),
-    [
-        ("item", '{"name":"a"}', '{"name":"a","since":null}'),
-        ("item", 'Sure:\n```json\n{"name": "a", "since": "2026-11-30",}\n```', '{"name":"a","since":"2026-11-30"}'),
-        ("items", '{"value":[{"name":"é\u2028"}]}', '[{"name":"é\u2028","since":null}]'),
-        ("items", '{"value":[]}', "[]"),
-        ("colour", '{"value":"blue"}', '"blue"'),
-    ],
-)
-async def test_a_typed_answer_is_validated(name: str, answer: str, output: str) -> None:
-    async with stage([item, items, colour], *answer) as on:
-        finished = await on.finished(name, request(words="hi"))
-        assert bytes(finished.output or b"").decode() == output
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "about"),
-    [
-        ("item", "", "is not the JSON of Item"),
-        ("item", '{"name":"a"', "is not the JSON of Item"),
-        ("item", '{"name":1}', "output.name"),
-        ("item", '{"name":"a","since":"tomorrow"}', "output.since"),
-        ("items", '[{"name":"a"}]', "output"),
-        ("colour", '{"value":"green"}', "output.value"),
-    ],
-)
-async def test_an_answer_of_another_type_is_invalid(name: str, answer: str, about: str) -> None:
-    async with stage([item, items, colour], *([answer] if answer else []), ended(FinishReason.stop)) as on:
-        error = await on.error(name, request(words="hi"))
-        assert error.reason is Reason.output_invalid
-        assert about in error.message
-
-
-async def test_a_typed_answer_over_the_limit_is_never_shortened() -> None:
-    @function(output=Item, max_answer_bytes=20)
-    def small(words: str) -> str:
-        return words
-
-    async with stage([small], '{"name":"', "é" * 5, '"}', "never") as on:
-        error = await on.error("small", request(words="hi"))
-        assert (error.reason, error.partial, on.provider.closed_early) == (Reason.answer_too_large, True, 1)
-        on.provider.say('{"name":"', "é" * 4, '"}')
-        await on.finished("small", request(words="hi"))
-
-
-async def test_a_streamed_text_is_not_kept_and_has_no_limit() -> None:
-    @function(max_answer_bytes=2)
-    def small(words: str) -> str:
-        return words
-
-    async with stage([small], "abc") as on:
-        await on.finished("small", request(words="hi"))
-        assert (await on.error("small", request(words="hi"), whole=True)).reason is Reason.answer_too_large
 
 
 async def test_async_and_inline_functions_run_in_the_loop_and_sync_ones_beside_it() -> None:
@@ -360,7 +281,9 @@ class Foreign:
 async def _events_of(provider: Foreign) -> Sequence[Event]:
     async with stage([say]) as on:
         plan = on.engine.plans["say"]
-        engine = Engine({"say": Plan(plan.function, Model("f:m", "m", provider))}, on.engine.observers, on.engine.pool)
+        engine = Engine(
+            {"say": one_way(plan.function, Model("f:m", "m", provider))}, on.engine.observers, on.engine.pool
+        )
         events = await collected(engine.arrive("test"), "say", request(words="hi"))
         assert on.record.failed
         return events
@@ -405,3 +328,38 @@ async def test_the_outcome_of_a_text_run_holds_the_text() -> None:
         outcome = await on.arrive().outcome("say", request(words="hi"))
         assert isinstance(outcome, Finished)
         assert bytes(outcome.output or b"") == b'"a\\"b"'
+
+
+class Seen(BaseModel):
+    """Notes the thread in which it is read."""
+
+    words: list[str]
+    thread: int = 0
+
+    @model_validator(mode="after")
+    def note(self) -> "Seen":
+        if self.words == ["stop"] * len(self.words):
+            raise StopIteration
+        self.thread = threading.get_ident()
+        return self
+
+
+@function(output=Seen)
+def seen(text: str) -> str:
+    return text
+
+
+@pytest.mark.parametrize(("words", "beside"), [(10, False), (50_000, True)])
+async def test_a_long_answer_is_read_beside_the_loop(words: int, beside: bool) -> None:
+    async with stage([seen]) as on:
+        on.provider.say(json.dumps({"words": ["a"] * words}))
+        output = (await on.finished("seen", request(text="x"))).output
+        assert output is not None
+        assert (json.loads(bytes(output))["thread"] != threading.get_ident()) == beside
+
+
+@pytest.mark.parametrize("words", [10, 50_000])
+async def test_a_validator_that_raises_what_no_future_carries_is_our_failure(words: int) -> None:
+    async with stage([seen]) as on:
+        on.provider.say(json.dumps({"words": ["stop"] * words}))
+        assert (await on.error("seen", request(text="x"))).reason is Reason.internal

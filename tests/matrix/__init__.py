@@ -1,9 +1,9 @@
 """The transport matrix: every outcome of ``docs/contract.md`` on every transport, played against the shipped server.
 
 In flow the tables and blocks of the page (``document.py``, ``cells.py``); a cell is one outcome on one transport. Its
-provider is scripted (``notation.py``) on a real socket, its caller is ``httpx`` against ``python -m deltawire serve``
-(``server.py``, ``http_caller.py``), or the engine in this process (``engine_caller.py``). Out flow the bytes that came,
-which a test compares with the page's.
+provider is scripted (``notation.py``) on a real socket, its caller is ``httpx`` or ``websockets`` against ``python -m
+deltawire serve`` (``server.py``, ``http_caller.py``, ``ws_caller.py``), or the engine in this process
+(``engine_caller.py``). Out flow the bytes that came, which a test compares with the page's.
 
 A new transport is added in three steps:
 

@@ -24,7 +24,7 @@ def events(transport: str, reply: Reply) -> list[Event]:
 def answer(transport: str, reply: Reply) -> str:
     """The text of an answer that came whole."""
     assert reply.complete, f"the reply was cut: {reply}"
-    assert " 200 " in reply.head or transport == "engine", reply.written()
+    assert " 200 " in reply.head or transport in ("ws", "engine"), reply.written()
     match transport:
         case "text":
             return reply.body.decode()

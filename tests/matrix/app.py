@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pydantic import BaseModel, field_validator
 
-from deltawire import Timeouts, function
+from deltawire import Timeouts, Variant, function
 
 
 @function(retries=0)
@@ -38,6 +38,19 @@ def brief(message: str) -> str:
 
 @function(retries=0, max_answer_bytes=4)
 def short(message: str) -> str:
+    return message
+
+
+@function(retries=0, models=["openai:m", "openai:n"])
+def spare(message: str) -> str:
+    return message
+
+
+@function(
+    retries=0,
+    variants=[Variant("a", weight=9, model="openai:m"), Variant("b", model="openai:n", max_tokens=7)],
+)
+def split(message: str) -> str:
     return message
 
 
@@ -95,6 +108,31 @@ def tally(numbers: list[int]) -> str:
     return str(sum(numbers))
 
 
+@function
+def interrupting(message: str) -> NoReturn:
+    raise KeyboardInterrupt(f"this function interrupts on purpose: {message}")
+
+
+@function
+def closing(message: str) -> NoReturn:
+    raise GeneratorExit(f"this function closes on purpose: {message}")
+
+
+@function
+async def closing_later(message: str) -> NoReturn:
+    await asyncio.sleep(0)
+    raise GeneratorExit(f"this function closes on purpose: {message}")
+
+
+class Ending(BaseException):
+    """What libraries raise that want to get past every ``except Exception``."""
+
+
+@function(inline=True)
+def ending(message: str) -> NoReturn:
+    raise Ending(f"this function ends on purpose: {message}")
+
+
 class Items(BaseModel):
     items: list[str]
 
@@ -110,6 +148,11 @@ class Touchy(BaseModel):
 
 @function(output=Items, retries=0)
 def items(message: str) -> str:
+    return message
+
+
+@function(output=Items, retries=0, repair=True)
+def mended(message: str) -> str:
     return message
 
 

@@ -9,7 +9,7 @@ from math import ceil
 
 from tests.matrix.document import PAGE, Block, Section, Table, sections
 from tests.matrix.notation import Call, Script
-from tests.matrix.transports import CHAT, HTTP, TRANSPORTS
+from tests.matrix.transports import GROUPS, TRANSPORTS
 
 _PLACE = re.compile(r'"<(\w+)>"|<(\w[\w ]*)>')
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -20,7 +20,12 @@ _PLACES = {
     "chat_stream": ("/v1/chat/completions", "POST"),
 }
 _CHAT_SHAPE = '{"model": "…", "messages": […]}'
-_SHAPES = {"invoke": '{"type": "…", "input": …}', "chat": _CHAT_SHAPE, "chat_stream": _CHAT_SHAPE}
+_SHAPES = {
+    "invoke": '{"type": "…", "input": …}',
+    "chat": _CHAT_SHAPE,
+    "chat_stream": _CHAT_SHAPE,
+    "ws": '{"type": "run", "id": "…", "function": "…", "input": …} or {"type": "cancel", "id": "…"}',
+}
 _FINISH = {"stop": '"stop"', "refusal": '"stop"', "length": '"length"', "content_filter": '"content_filter"'}
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 OPEN = {"run_id": "<run_id>", "heartbeats": "<heartbeats>", "length": "<length>", "created": "<created>"}
@@ -46,6 +51,11 @@ class Cell:
     def hurried(self) -> bool:
         """Whether the server's hold must be short."""
         return "hold" in self.row["upstream"]
+
+    @property
+    def drains(self) -> bool:
+        """Whether the server shuts down in it: it must be one of its own."""
+        return self.call().drains
 
     @property
     def reason(self) -> str | None:
@@ -137,7 +147,7 @@ class Contract:
                 for transport in block.words.split():
                     if transport not in TRANSPORTS:
                         raise ValueError(f"{title}: no transport is called {transport!r}")
-                    if transport in _on(row.get("on", "")):
+                    if transport in on(row.get("on", "")):
                         expected = self._expected(block.text, row, transport)
                         found.append(Cell(title, row["outcome"], transport, row, expected))
         return found
@@ -175,12 +185,12 @@ class Contract:
         call = Call.read(row["function"], row["caller"])
         retry_after = row.get("retry_after") or None
         path, allow = f"/v1/functions/{call.function}", "GET, HEAD, POST"
-        if transport != "engine":
-            path, allow = _PLACES.get(transport, (path, allow))
+        path, allow = _PLACES.get(transport, (path, allow))
         values: dict[str, str | None] = {
             "function": row["function"],
-            "model": function.get("model"),
-            "max_tokens": function.get("max_tokens") or "null",
+            "variant": json.dumps(row.get("variant") or None),
+            "model": row.get("model") or function.get("model"),
+            "max_tokens": row.get("max_tokens") or function.get("max_tokens") or "null",
             "timeout": function.get("timeout"),
             "text": row["text"],
             "finish_reason": row.get("finish_reason"),
@@ -205,13 +215,11 @@ class Contract:
         return values
 
 
-def _on(words: str) -> list[str]:
-    if words == "HTTP":
-        return HTTP
-    left_out = CHAT if words == "RUN" else [words.removeprefix("-")]
-    if words == "RUN" or words.startswith("-"):
-        return [transport for transport in TRANSPORTS if transport not in left_out]
-    return words.split() or [*TRANSPORTS]
+def on(words: str) -> list[str]:
+    """The transports that the words of a column name: their names and groups, but for those behind a ``-``."""
+    named = [transport for word in words.split() if word[0] != "-" for transport in GROUPS.get(word, [word])]
+    but = [transport for word in words.split() if word[0] == "-" for transport in GROUPS.get(word[1:], [word[1:]])]
+    return [transport for transport in named or TRANSPORTS if transport not in but]
 
 
 def _output(row: dict[str, str], transport: str) -> str:

@@ -73,6 +73,12 @@ class HttpCaller:
             except (httpx.RemoteProtocolError, httpx.ReadError):
                 return
 
+    async def get(self, method: str, path: str) -> Reply:
+        """A request that is no call of a function."""
+        async with httpx.AsyncClient(verify=_NO_TLS, timeout=_TIMEOUT, trust_env=False) as client:
+            response = await client.request(method, self._url + path)
+            return Reply(_head(response), response.content, complete=True)
+
     def request(self, call: Call, trace: object = None) -> httpx.Request:
         headers = {"content-type": "application/json"}
         match self.transport:
@@ -82,7 +88,8 @@ class HttpCaller:
                 path, body = "/v1/chat/completions", call.chat_request(stream=self.transport == "chat_stream")
             case _:
                 path, body = f"/v1/functions/{call.function}", call.run_request()
-                headers["accept"] = ACCEPT[self.transport] + ("" if call.accepts else ";q=0")
+                if call.accept != "missing":
+                    headers["accept"] = ACCEPT[self.transport] + (";q=0" if call.accept == "q=0" else "")
         return httpx.Request(
             call.method,
             self._url + (call.path or path),

@@ -35,7 +35,7 @@ LONG = "x" * 100
 @dataclass(slots=True)
 class Stop:
     """A place where the script waits: for the caller to have what was sent (``pause``), to have seen a heartbeat
-    (``hold``), or to have left (``leave``)."""
+    (``hold``), to have canceled the run (``cancel``), or to have left (``leave``)."""
 
     kind: str
     words: str = ""
@@ -57,6 +57,7 @@ class Script:
     """The steps for each request that the provider gets."""
     stops: list[Stop] = field(default_factory=list[Stop])
     finish: str | None = None
+    failed: bool = False
     done: bool = False
     _said: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     _last: str = ""
@@ -88,7 +89,7 @@ class Script:
         match verb:
             case "then":
                 self.attempts.append([])
-            case "pause" | "hold" | "leave":
+            case "pause" | "hold" | "cancel" | "leave":
                 stop = Stop(verb, self._last, self._reasoned)
                 self.stops.append(stop)
                 self.attempts[-1].append(stop.gate.wait())
@@ -99,7 +100,8 @@ class Script:
                     self._last, self._reasoned = json.loads(rest), verb == "reasoning"
                 if verb in ("finish", "completion"):
                     self.finish = rest if verb == "finish" else "stop"
-                self.done = self.done or verb == "done"
+                self.failed = self.failed or verb == "error"
+                self.done = (self.done or verb == "done") and not self.failed
                 self.attempts[-1].append(_step(verb, rest))
 
 
@@ -179,8 +181,13 @@ class Call:
     path: str | None = None
     method: str = "POST"
     headers: dict[str, str] = field(default_factory=dict[str, str])
-    accepts: bool = True
-    """False: the caller rules out the reply that it should get."""
+    accept: str = "yes"
+    """``q=0``: the caller rules out the reply that it should get; ``missing``: it does not say what it accepts."""
+
+    others: int = 0
+    """How many runs are under way on the call's socket. Where it is one, that has the same id."""
+    drains: bool = False
+    """Whether the server shuts down before the call."""
 
     @classmethod
     def read(cls, function: str, notation: str) -> "Call":
@@ -203,7 +210,11 @@ class Call:
                 name, _, value = rest.partition(": ")
                 call.headers[name] = value
             case "accept":
-                call.accepts = False
+                call.accept = rest
+            case "after":
+                call.others = 1 if rest == "its like" else int(rest.removesuffix(" others"))
+            case "while":
+                call.drains = True
             case "body":
                 call.body = _BODIES.get(rest, rest.encode())
                 call.chunked = rest.endswith("in chunks")

@@ -12,6 +12,7 @@ from tests.matrix.engine_caller import EngineCaller, Records
 from tests.matrix.http_caller import HttpCaller
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
+from tests.matrix.ws_caller import WsCaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,12 @@ class Matrix:
     core: Core
     records: Records
 
-    def caller(self, transport: str, server: Server | None = None) -> HttpCaller | EngineCaller:
-        """Who calls over this transport; HTTP goes to ``server`` where it is another than the usual one."""
+    def caller(self, transport: str, server: Server | None = None) -> HttpCaller | WsCaller | EngineCaller:
+        """Who calls over this transport; the wires lead to ``server`` where it is another than the usual one."""
         if transport == "engine":
             return EngineCaller(self.core)
+        if transport == "ws":
+            return WsCaller(server or self.server)
         return HttpCaller(transport, (server or self.server).url)
 
     def logged(self, transport: str, server: Server | None = None) -> list[dict[str, Any]]:

@@ -3,7 +3,9 @@
 HTTP = ["json", "sse", "ndjson", "text", "invoke", "chat", "chat_stream"]
 STREAMS = ["sse", "ndjson", "text", "chat_stream"]
 CHAT = ["chat", "chat_stream"]
-TRANSPORTS = [*HTTP, "engine"]
+TRANSPORTS = [*HTTP, "ws", "engine"]
+GROUPS = {"HTTP": HTTP, "CHAT": CHAT}
+"""What the page calls several of them."""
 
 ACCEPT = {
     "json": "application/json",

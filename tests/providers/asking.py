@@ -67,11 +67,13 @@ class Heard:
         return self.error
 
 
-def attempt(signs: Signs, *, output: OutputSchema | None = None, content: str = "hello") -> Attempt:
+def attempt(
+    signs: Signs, *, output: OutputSchema | None = None, content: str = "hello", max_tokens: int | None = None
+) -> Attempt:
     return Attempt(
         model="m",
         messages=(Message(role="user", content=content),),
-        max_tokens=None,
+        max_tokens=max_tokens,
         temperature=None,
         seed=None,
         output=output,
@@ -92,12 +94,15 @@ async def ask(
     provider: Provider,
     *,
     output: OutputSchema | None = None,
+    max_tokens: int | None = None,
     after_first: Callable[[], Awaitable[None]] | None = None,
+    signs: Signs | None = None,
 ) -> Heard:
     """One attempt to its end. ``after_first`` is awaited while the attempt stands at its first piece."""
-    heard = Heard()
+    heard = Heard(signs=signs or Signs())
     try:
-        async with asyncio.timeout(10), aclosing(provider.stream(attempt(heard.signs, output=output))) as pieces:
+        asked = attempt(heard.signs, output=output, max_tokens=max_tokens)
+        async with asyncio.timeout(10), aclosing(provider.stream(asked)) as pieces:
             async for piece in pieces:
                 assert heard.completion is None, "a completion is the last thing"
                 if isinstance(piece, Completion):

@@ -15,10 +15,13 @@ from tests.upstream import (
     answer,
     body,
     comment,
+    delay,
     done,
+    end,
     error_reply,
     finish,
     head,
+    reset,
     silence,
     text,
     together,
@@ -122,6 +125,37 @@ async def test_a_reused_connection_is_no_connecting() -> None:
         await upstream.exchanges[-1].finished()
         await asyncio.sleep(0)  # the last bytes are drained
         assert (await ask(provider)).signs.connecting_seen == upstream.accepted - 1
+
+
+async def test_a_kept_connection_that_its_server_had_closed_is_replaced_within_the_attempt() -> None:
+    async with Upstream() as upstream, provider_at(upstream.base_url) as provider:
+        upstream.always(GOOD)
+        for _ in range(20):
+            assert (await ask(provider)).text == "a"
+            await upstream.exchanges[-1].finished()
+            upstream.drop_next_reuse()
+        assert len(upstream.requests) == 20  # what was dropped is in no count: none of it was read
+        assert upstream.dropped > 5
+
+
+async def test_a_request_that_was_taken_on_a_kept_connection_and_lost_later_is_not_sent_again() -> None:
+    async with Upstream() as upstream, provider_at(upstream.base_url) as provider:
+        upstream.script(head(), together(text("a"), finish(), usage(9, 2), done(), end()))
+        assert (await ask(provider)).text == "a"
+        await upstream.exchanges[-1].finished()
+        upstream.script(delay(0.4), reset())
+        heard = await ask(provider)
+        assert heard.signs.connecting_seen == 0, "the connection was not a kept one"
+        assert (heard.failure.reason, heard.failure.retry_safe) == (Reason.outcome_unknown, False)
+        assert len(upstream.requests) == 2
+
+
+async def test_without_keep_alive_each_attempt_has_a_connection_of_its_own() -> None:
+    async with Upstream() as upstream, provider_at(upstream.base_url, keep_alive=0) as provider:
+        upstream.always(GOOD)
+        for _ in range(5):
+            assert (await ask(provider)).signs.connecting_seen == 1
+        assert upstream.accepted == 5
 
 
 @pytest.mark.parametrize("after", [[silence()], [text("b"), silence()]])

@@ -168,8 +168,20 @@ async def test_usage_is_the_last_count_wherever_it_comes(chunks: list[Step]) -> 
         assert (heard.text, heard.completion) == ("a", COUNTED)
 
 
-@pytest.mark.parametrize("counted", [None, {}, {"prompt_tokens": None, "completion_tokens": None}])
-async def test_usage_that_counts_nothing_is_no_usage(counted: object) -> None:
+@pytest.mark.parametrize(
+    "counted",
+    [
+        None,
+        {},
+        {"prompt_tokens": None, "completion_tokens": None},
+        {"prompt_tokens": "9", "completion_tokens": 2},
+        {"prompt_tokens": 9.5, "completion_tokens": 2},
+        {"prompt_tokens": 9, "completion_tokens": -2},
+        "many",
+        [],
+    ],
+)
+async def test_usage_that_counts_nothing_is_no_usage_and_no_failure(counted: object) -> None:
     async with Upstream() as upstream:
         upstream.script(head(), text("a"), finish(), event({"choices": [], "usage": counted}), done())
         assert (await ask_once(upstream)).completion == STOP

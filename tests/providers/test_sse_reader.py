@@ -119,3 +119,17 @@ def test_any_data_comes_out_whole_however_the_bytes_are_cut(
 @given(st.lists(st.binary(max_size=40), max_size=20))
 def test_any_bytes_in_any_cut_give_what_they_give_in_one_read(parts: list[bytes]) -> None:
     assert read(*parts) == read(b"".join(parts)) == bytewise(b"".join(parts))
+
+
+def test_a_line_of_empty_data_in_a_read_before_is_a_part_of_the_event() -> None:
+    reader = SseReader(100)
+    assert reader.feed(b": fresh no more\n") == []
+    assert reader.feed(b"data:\n") == []
+    assert reader.feed(b"data: y\n\n") == [b"\ny"]
+
+
+def test_lines_of_empty_data_count_against_the_limit() -> None:
+    reader = SseReader(100)
+    for _ in range(20):
+        reader.feed(b"data:\n")
+    assert reader.overflowed

@@ -7,14 +7,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from deltawire.bootstrap.resolve import ResolvedWay, resolved
 from deltawire.domain.errors import DeclarationError
-from deltawire.domain.function import Function, FunctionSettings
+from deltawire.domain.function import Function
 from deltawire.domain.ports import Observer, Provider
 from deltawire.engine.engine import Engine
-from deltawire.engine.plan import Model, Plan
+from deltawire.engine.plan import Model, Plan, Way
 from deltawire.providers import registry
 from deltawire.secrets import read_secret
-from deltawire.settings import DEFAULT_MODEL, Settings
+from deltawire.settings import Settings
 
 logger = logging.getLogger("deltawire")
 
@@ -50,37 +51,12 @@ def build_core(
     ``DeclarationError`` for whatever cannot work, before the first call."""
     opened = _Providers(settings, dict(providers or {}))
     plans = {
-        name: Plan(function, opened.model(named, name))
-        for name, (function, named) in resolved(functions, settings, model).items()
+        name: Plan(found.function, tuple(opened.way(way, name) for way in found.ways))
+        for name, found in resolved(functions, settings, model).items()
         if only is None or name == only
     }
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="deltawire")
     return Core(Engine(plans, observers, pool), opened.all(), pool)
-
-
-def resolved(
-    functions: Mapping[str, Function], settings: Settings, model: str | None = None
-) -> dict[str, tuple[Function, str]]:
-    """Each function with its settings in force, and the ``provider:model`` that it runs on."""
-    known = {name.lower() for name in functions}
-    for name in settings.functions:
-        if name.lower() not in known:
-            raise DeclarationError(f"the settings name a function '{name}'; known: {', '.join(sorted(functions))}")
-    declared = [function.with_settings(_in_force(function, settings)) for function in functions.values()]
-    return {
-        function.name: (function, model or function.settings.model or settings.model or DEFAULT_MODEL)
-        for function in declared
-    }
-
-
-def _in_force(function: Function, settings: Settings) -> FunctionSettings:
-    """The function's settings under the precedence: file and environment, then the decorator, then what is general."""
-    general = FunctionSettings(timeouts=settings.timeouts)
-    declared = general.overridden_by(function.settings)
-    for name, said in settings.functions.items():  # variables have no case, so neither have names here
-        if name.lower() == function.name.lower():
-            declared = declared.overridden_by(said)
-    return declared
 
 
 class _Providers:
@@ -93,7 +69,11 @@ class _Providers:
     def all(self) -> list[Provider]:
         return list(self._open.values())
 
-    def model(self, name: str, function: str) -> Model:
+    def way(self, way: ResolvedWay, function: str) -> Way:
+        models = tuple(self._model(name, function) for name in way.models)
+        return Way(way.variant, way.weight, way.options, models)
+
+    def _model(self, name: str, function: str) -> Model:
         provider, separator, model = name.partition(":")
         if not separator or not provider or not model:
             raise DeclarationError(f"the model '{name}' of function '{function}' is written provider:model")
@@ -110,7 +90,10 @@ class _Providers:
             raise DeclarationError(
                 f"function '{function}' uses provider '{name}', which the settings do not have; known: {known}"
             )
-        key = None
-        if entry.api_key:
-            key = read_secret(entry.api_key, f"the api_key of provider '{name}', which function '{function}' uses,")
-        return registry.openai(name, entry, key)
+        return registry.configured(
+            name,
+            entry,
+            lambda written, setting: read_secret(
+                written, f"the {setting} of provider '{name}', which function '{function}' uses,"
+            ),
+        )

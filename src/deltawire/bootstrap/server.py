@@ -1,6 +1,7 @@
 """The server: the HTTP app on a core, on a socket of its own, from the first byte to the last."""
 
 import asyncio
+import errno
 import logging
 import signal
 import socket
@@ -13,7 +14,9 @@ import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
 from deltawire.settings import Settings
@@ -21,6 +24,14 @@ from deltawire.transports.http.app import build_app
 from deltawire.transports.http.event_stream import ResponseAborted
 
 _BACKLOG = 2048
+_DRAIN = 25
+"""Seconds that calls under way get to end when the server is to stop."""
+_PONG_TIMEOUT = 20.0
+"""Seconds after which a WebSocket whose caller has not answered a ping is given up."""
+
+_REFUSED = "ASGI callable returned without completing handshake"
+
+logger = logging.getLogger("deltawire")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -31,11 +42,12 @@ def listen(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a name that no resolver can be asked for is the latter
         bound.close()
-        raise DeclarationError(
-            f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}; choose another with --port"
-        ) from None
+        number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
+        wrong = "port" if number in (errno.EADDRINUSE, errno.EACCES) else "host"
+        reason = (why or "its name is none").lower()
+        raise DeclarationError(f"cannot listen on {host}:{port}: {reason}; choose another with --{wrong}") from None
     bound.listen(_BACKLOG)
     return bound
 
@@ -72,8 +84,13 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
     server = _Server(
         uvicorn.Config(
             build_http(core, settings),
-            http="httptools",
-            ws="none",
+            http=Connection,
+            ws=WebSocketProtocol,
+            ws_max_size=settings.http.max_body_bytes,
+            ws_ping_interval=settings.http.heartbeat,
+            ws_ping_timeout=_PONG_TIMEOUT,
+            # A token's message is smaller than what compressing it would add, and each socket would keep 100 KB for it.
+            ws_per_message_deflate=False,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -81,7 +98,7 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
             # Longer than the idle time of the usual balancers, which otherwise send a call on a connection that we
             # close.
             timeout_keep_alive=75,
-            timeout_graceful_shutdown=25,
+            timeout_graceful_shutdown=_DRAIN,
         ),
         ready,
     )
@@ -91,6 +108,11 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Ca
     try:
         await server.serve(sockets=[bound])
     finally:
+        # What is still under way after a second signal ends as canceled, before its provider is taken away.
+        tasks = list(server.server_state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await core.close()
 
 
@@ -104,6 +126,8 @@ class _Server(uvicorn.Server):
     def stop(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
+        if not self.force_exit and (calls := len(self.server_state.tasks)):
+            logger.info("stopping: calls under way: %d; they get %d s, or until a second signal", calls, _DRAIN)
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -125,6 +149,10 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def _was_no_error(record: logging.LogRecord) -> bool:
-    """A reply that we cut on purpose is no failure of the app; its run's line tells why it was cut."""
+    """A reply that we cut on purpose is no failure of the app; its run's line tells why it was cut. A text message on a
+    WebSocket that is no UTF-8 is its caller's failure, who is told by the close frame. A handshake that we refuse is
+    complete, though uvicorn does not count the refusal."""
     error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, ResponseAborted)
+    if isinstance(error, ResponseAborted | asyncio.CancelledError | UnicodeDecodeError):
+        return False
+    return not record.msg.startswith(_REFUSED)

@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from deltawire.bootstrap.resolve import Resolved
 from deltawire.cli.version import version
 from deltawire.domain.function import Function
 from deltawire.settings import Settings
 
 logger = logging.getLogger("deltawire")
 
-Served = Mapping[str, tuple[Function, str]]
-"""Each function with the ``provider:model`` that it runs on."""
+Served = Mapping[str, Resolved]
 
 _UNCUT = 1000
 """Columns where nobody looks: lines are as long as they are."""
@@ -29,8 +29,8 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 def announce(served: Served, settings: Settings, *, brief: bool = False) -> None:
     """``brief`` is for a server that has been announced before."""
-    address = address_of(settings)
     if settings.log.as_json:
+        address = _url(settings.host, settings.port)  # a log tells what is so, not what can be pasted
         logger.info("listening", extra={"fields": {"message": "listening", "address": address, "functions": [*served]}})
         return
     if sys.stderr.isatty():
@@ -59,12 +59,16 @@ def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -
         console.print(Text("        open to every network of this machine, and asking nobody for a key", style="dim"))
     console.print()
     # Never wrapped by us: what is copied must be what is pasted.
-    console.print(Text(f"  Try it:\n\n{call(next(iter(served.values()))[0], address)}\n"), soft_wrap=True)
+    console.print(Text(f"  Try it:\n\n{call(next(iter(served.values())).function, address)}\n"), soft_wrap=True)
 
 
 def address_of(settings: Settings) -> str:
-    host = _ANY.get(settings.host, settings.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    """One that can be called from this machine."""
+    return _url(_ANY.get(settings.host, settings.host), settings.port)
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def call(function: Function, address: str) -> str:
@@ -113,6 +117,6 @@ def _functions(served: Served) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(style="green", no_wrap=True)
     table.add_column(style="dim", no_wrap=True, overflow="ellipsis", ratio=1)  # gives way to the other two
-    for name, (function, model) in served.items():
-        table.add_row(name, Text(model), Text(function.description.partition("\n")[0]))
+    for name, found in served.items():
+        table.add_row(name, Text(found.models), Text(found.function.description.partition("\n")[0]))
     return table

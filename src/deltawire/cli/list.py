@@ -21,8 +21,8 @@ def list_functions(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with the schemas of input and output.")] = False,
 ) -> None:
     """List the functions of a file."""
-    from deltawire.bootstrap.core import resolved
     from deltawire.bootstrap.load import load_functions
+    from deltawire.bootstrap.resolve import resolved
     from deltawire.cli.app import app_of
     from deltawire.settings import Settings
 
@@ -57,13 +57,14 @@ def _table(served: "Served", *, described_below: bool) -> "Table":
     table.add_column("model", overflow="fold", style="green")
     if not described_below:
         table.add_column("description")
-    for name, (function, model) in served.items():
+    for name, found in served.items():
+        function = found.function
         described = function.description.partition("\n")[0]
         called = Text.assemble((name, "bold"), signature(function))
         if described_below:
             called.append(f"\n{described}", style="dim")
-        cells = [called, Text(function.output.name), Text(model), *([] if described_below else [Text(described)])]
-        table.add_row(*cells, end_section=described_below)
+        cells = [called, Text(function.output.name), Text(found.models)]
+        table.add_row(*cells, *([] if described_below else [Text(described)]), end_section=described_below)
     return table
 
 
@@ -73,12 +74,12 @@ def _print_json(served: "Served") -> None:
     listed = [
         {
             "name": name,
-            "description": function.description,
-            "model": model,
-            "input": function.input_schema(),
-            "output": function.output.json_schema(),
+            "description": found.function.description,
+            "variants": [{"variant": way.variant, "weight": way.weight, "models": way.models} for way in found.ways],
+            "input": found.function.input_schema(),
+            "output": found.function.output.json_schema(),
         }
-        for name, (function, model) in served.items()
+        for name, found in served.items()
     ]
     encoded = msgspec.json.encode({"functions": listed})
     if sys.stdout.isatty():

@@ -2,12 +2,14 @@
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="The model that runs here and needs no key.")
+app = typer.Typer()
 
 
-@app.callback()
-def local() -> None:
+@app.callback(invoke_without_command=True)
+def local(context: typer.Context) -> None:
     """The model that runs here and needs no key."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @app.command()

@@ -13,8 +13,8 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
+from deltawire.cli import doctor, local, run, serve
 from deltawire.cli import list as list_command
-from deltawire.cli import local, run, serve
 from deltawire.cli.terminal import PIPE_CLOSED, complain
 from deltawire.cli.version import version as version_here
 
@@ -23,10 +23,12 @@ _INTERRUPTED = 128 + 2
 _PATIENCE = 0.5
 """Seconds that blocking functions get to end when everything else has."""
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+# Plain pages: they fit any terminal, and look like those of `run NAME`.
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 app.command()(serve.serve)
 app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})(run.run)
 app.command("list")(list_command.list_functions)
+app.command()(doctor.doctor)
 app.add_typer(local.app, name="local")
 
 

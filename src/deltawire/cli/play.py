@@ -28,7 +28,7 @@ _INVALID = frozenset({Reason.invalid_input, Reason.invalid_json})
 def play(core: Core, function: Function, request: RunRequest, log: "Log", *, as_events: bool) -> int:
     """Run to the end; returns the exit code. Ctrl-C, and a reader that leaves, cancel the run; when the connection to
     the provider is closed, ``KeyboardInterrupt`` is raised for the one, and nothing said for the other."""
-    stage = _EventLines(log) if as_events else _Stage(log, typed=not function.output.is_text)
+    stage = _EventLines(log, function) if as_events else _Stage(log, function)
     try:
         return asyncio.run(_play(core, function.name, request, stage))
     except BrokenPipeError:
@@ -59,9 +59,9 @@ class _Stage:
     """Where the answer is shown. Text goes out as it comes; a typed function's text is not its answer, which comes
     validated, with the end."""
 
-    def __init__(self, log: "Log", *, typed: bool = False) -> None:
+    def __init__(self, log: "Log", function: Function) -> None:
         self._log = log
-        self._typed = typed
+        self._function = function
         self._out = _Output()
         self._asides = Asides(sys.stderr)
         self._shows_reasoning = sys.stderr.isatty()
@@ -76,7 +76,7 @@ class _Stage:
             case Reasoning() if self._shows_reasoning:
                 self._reasoning = True
                 self._asides.write(event.text)
-            case Text() if not self._typed:
+            case Text() if self._function.output.is_text:
                 self._end_reasoning()
                 self._out.write(event.text.encode())
             case Finished():
@@ -98,7 +98,8 @@ class _Stage:
 
     def _complain(self, error: Error) -> None:
         """A server keeps the cause of an ``internal`` error to its log; here the log's reader is the caller."""
-        complain(f"{error.reason}: {self._log.failure or error.message}")
+        way_out = f"; see deltawire run {self._function.name} --help" if error.reason in _INVALID else ""
+        complain(f"{error.reason}: {self._log.failure or error.message}{way_out}")
 
     def _end_reasoning(self) -> None:
         if self._reasoning:

@@ -27,7 +27,7 @@ def run(
     ] = None,
     events: Annotated[bool, typer.Option("--events", help="Print the run's events, a line of JSON each.")] = False,
 ) -> None:
-    """Run a function, with flags made from its signature, and stream its answer."""
+    """Run a function and stream its answer: its parameters are flags."""
     from deltawire.bootstrap.core import build_core
     from deltawire.bootstrap.load import load_functions
     from deltawire.cli import flags

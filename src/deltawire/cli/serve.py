@@ -11,19 +11,15 @@ def serve(
     app: Annotated[
         str | None, typer.Argument(metavar="APP", help="The file with the functions, or its module's name.")
     ] = None,
-    host: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The address to listen on.", show_default="127.0.0.1")
-    ] = None,
-    port: Annotated[
-        str | None, typer.Option(metavar="PORT", help="The HTTP port; 0 or off for none.", show_default="8000")
-    ] = None,
+    host: Annotated[str | None, typer.Option(metavar="HOST", help="The address to listen on (127.0.0.1).")] = None,
+    port: Annotated[str | None, typer.Option(metavar="PORT", help="The HTTP port (8000); 0 or off for none.")] = None,
     grpc_port: Annotated[
-        str | None, typer.Option(metavar="PORT", help="The gRPC port; 0 or off for none.", show_default="50051")
+        str | None, typer.Option(metavar="PORT", help="The gRPC port (50051); 0 or off for none.")
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="provider:model for every function.")] = None,
     reload: Annotated[bool, typer.Option("--reload", help="Start anew when a file of the app changes.")] = False,
     log_format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="text or json.", show_default="text on a terminal, else json")
+        str | None, typer.Option(metavar="FORMAT", help="text or json (text on a terminal, else json).")
     ] = None,
 ) -> None:
     """Serve the functions of a file."""

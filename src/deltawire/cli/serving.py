@@ -31,8 +31,9 @@ class Flags:
 def serve_until_stopped(flags: Flags, bound: "socket | None" = None, *, banner: bool = True) -> None:
     """``bound`` is a socket that listens already. Raises ``DeclarationError`` for what cannot work."""
     from deltawire.bootstrap import server
-    from deltawire.bootstrap.core import build_core, resolved
+    from deltawire.bootstrap.core import build_core
     from deltawire.bootstrap.load import load_functions
+    from deltawire.bootstrap.resolve import resolved
     from deltawire.cli.app import app_of
     from deltawire.cli.banner import announce
     from deltawire.observers.log import RunLog

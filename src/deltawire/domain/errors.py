@@ -42,8 +42,10 @@ class Reason(StrEnum):
     unknown_function = "unknown_function"
     unknown_path = "unknown_path"
     unknown_variant = "unknown_variant"
+    duplicate_id = "duplicate_id"
     not_acceptable = "not_acceptable"
     unsupported_media = "unsupported_media"
+    upgrade_required = "upgrade_required"
     method_not_allowed = "method_not_allowed"
     request_too_large = "request_too_large"
     overloaded = "overloaded"
@@ -86,8 +88,10 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.unknown_function: _Meaning(Code.not_found, False),
     Reason.unknown_path: _Meaning(Code.not_found, False),
     Reason.unknown_variant: _Meaning(Code.not_found, False),
+    Reason.duplicate_id: _Meaning(Code.already_exists, False),
     Reason.not_acceptable: _Meaning(Code.invalid_argument, False),
     Reason.unsupported_media: _Meaning(Code.invalid_argument, False),
+    Reason.upgrade_required: _Meaning(Code.unimplemented, False),
     Reason.method_not_allowed: _Meaning(Code.unimplemented, False),
     Reason.request_too_large: _Meaning(Code.resource_exhausted, False),
     Reason.overloaded: _Meaning(Code.resource_exhausted, True),

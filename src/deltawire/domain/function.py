@@ -7,39 +7,18 @@ way out.
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_type_hints, overload
+from typing import Any, TypedDict, Unpack, cast, get_type_hints, overload
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from deltawire.domain.errors import DeclarationError, Reason, RunError
 from deltawire.domain.limits import Timeouts
+from deltawire.domain.options import FunctionSettings, Variant
 from deltawire.domain.output import UNUSABLE_TYPE, Output, gist
 
-
-class FunctionSettings(BaseModel):
-    """How a function is run: what its decorator, the configuration file and the environment may say of it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    model: str | None = None
-    """``provider:model``."""
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: PositiveInt | None = None
-    """The cap on an answer's length. A caller can lower it."""
-    timeouts: Timeouts = Timeouts()
-    retries: NonNegativeInt = 2
-    """How often a failed attempt is tried again before there is content, where that cannot bill twice."""
-    max_answer_bytes: PositiveInt = 4 * 1024 * 1024
-    """How much of an answer is kept, where it must be kept: for a typed output, and for a reply in one piece."""
-
-    def overridden_by(self, other: "FunctionSettings") -> "FunctionSettings":
-        """These settings, but for what ``other`` says explicitly."""
-        said = {name: getattr(other, name) for name in other.model_fields_set}
-        if "timeouts" in said:
-            said["timeouts"] = self.timeouts.model_copy(update=other.timeouts.model_dump(exclude_unset=True))
-        return self.model_copy(update=said)
+_LONGEST_WORDS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,63 +88,62 @@ def describe(error: ValidationError, root: str) -> str:
     """
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     told = [
-        f"{'.'.join([root, *(str(step) for step in problem['loc'])])}: {problem['msg']}" for problem in problems[:5]
+        f"{_shortened('.'.join([root, *(str(step) for step in problem['loc'])]))}: {_shortened(problem['msg'])}"
+        for problem in problems[:5]
     ]
     if len(problems) > len(told):
         told.append(f"and {len(problems) - len(told)} more")
     return "; ".join(told)
 
 
+def _shortened(words: str) -> str:
+    """A field may be called as its caller likes, at whatever length."""
+    return words if len(words) <= _LONGEST_WORDS else words[: _LONGEST_WORDS - 1] + "…"
+
+
+class Declared(TypedDict, total=False):
+    """The options that ``@function`` takes: see ``domain.options.Options``."""
+
+    model: str | None
+    models: Sequence[str] | None
+    variants: Sequence[Variant] | None
+    temperature: float | None
+    max_tokens: int | None
+    timeouts: Timeouts | None
+    retries: int | None
+    repair: bool | None
+    max_answer_bytes: int | None
+
+
 @overload
 def function(code: Callable[..., object], /) -> Function: ...
 @overload
 def function(
-    *,
-    output: Any = str,
-    model: str | None = None,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    timeouts: Timeouts | None = None,
-    retries: int | None = None,
-    max_answer_bytes: int | None = None,
-    name: str | None = None,
-    inline: bool = False,
+    *, output: Any = str, name: str | None = None, inline: bool = False, **options: Unpack[Declared]
 ) -> Callable[[Callable[..., object]], Function]: ...
 def function(
     code: Callable[..., object] | None = None,
     /,
     *,
     output: Any = str,
-    model: str | None = None,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    timeouts: Timeouts | None = None,
-    retries: int | None = None,
-    max_answer_bytes: int | None = None,
     name: str | None = None,
     inline: bool = False,
+    **options: Unpack[Declared],
 ) -> Function | Callable[[Callable[..., object]], Function]:
     """Declare a function.
 
     Its signature is the input's schema, its docstring the description, ``output`` the type of the answer (any type that
-    pydantic can express as JSON Schema). It returns a ``Prompt``, a string, or messages. ``model``, ``temperature``,
-    ``max_tokens``, ``timeouts``, ``retries`` and ``max_answer_bytes`` are defaults: the configuration file, the
-    environment and the command line go before them. A plain ``def`` runs in a pool of threads, because it may block;
-    ``inline=True`` promises that it does not, and calls it in the event loop.
+    pydantic can express as JSON Schema). It returns a ``Prompt``, a string, or messages. ``models`` are asked in their
+    order until one answers; ``variants`` are several ways to run the function, each for its share of the users. All
+    ``options`` are defaults: the configuration file, the environment and the command line go before them. A plain
+    ``def`` runs in a pool of threads, because it may block; ``inline=True`` promises that it does not, and calls it in
+    the event loop.
 
     Raises ``DeclarationError``, with file and line, for a declaration that cannot work.
     """
-    given = {
-        "model": model,
-        "temperature": temperature,
-        "max_tokens": max_tokens,
-        "timeouts": timeouts,
-        "retries": retries,
-        "max_answer_bytes": max_answer_bytes,
-    }
 
     def declare(code: Callable[..., object]) -> Function:
-        return _declare(code, output, {key: value for key, value in given.items() if value is not None}, name, inline)
+        return _declare(code, output, {key: value for key, value in options.items() if value is not None}, name, inline)
 
     return declare if code is None else declare(code)
 
@@ -184,7 +162,7 @@ def _declare(
     if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
         raise DeclarationError(f"{at} yields: return a Prompt instead, the model's answer is what is streamed")
     try:
-        settings = FunctionSettings.model_validate(given)
+        settings = FunctionSettings.model_validate(_with_variants(given, at))
     except ValidationError as error:
         raise DeclarationError(f"{at}: {describe(error, '@function')}") from None
     inputs = _inputs_of(code, at)
@@ -203,6 +181,19 @@ def _declare(
         line=line,
         shadows=shadowed if isinstance(shadowed, Function) and shadowed.file == file else None,
     )
+
+
+def _with_variants(given: dict[str, object], at: str) -> dict[str, object]:
+    """The options with the declared variants by their names."""
+    variants = given.get("variants")
+    if variants is None:
+        return given
+    named: dict[str, object] = {}
+    for variant in cast("Sequence[Variant]", variants):
+        if variant.name in named:
+            raise DeclarationError(f"{at}: two variants are called '{variant.name}': rename one of the two")
+        named[variant.name] = variant.options()
+    return given | {"variants": named}
 
 
 def _inputs_of(code: Callable[..., object], at: str) -> type[BaseModel]:

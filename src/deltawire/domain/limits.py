@@ -1,6 +1,13 @@
 """The limits of a run, in seconds."""
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Seconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+"""A time that a clock can reach: no number is infinite in JSON, nor to a timer."""
+
+SecondsOrZero = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
 class Timeouts(BaseModel):
@@ -13,7 +20,7 @@ class Timeouts(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    connect: PositiveFloat = 5.0
-    first_token: PositiveFloat = 60.0
-    idle: PositiveFloat = 30.0
-    total: PositiveFloat = 300.0
+    connect: Seconds = 5.0
+    first_token: Seconds = 60.0
+    idle: Seconds = 30.0
+    total: Seconds = 300.0

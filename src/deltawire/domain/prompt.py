@@ -11,7 +11,7 @@ Role = Literal["system", "user", "assistant"]
 
 
 class Message(BaseModel):
-    """One message of a conversation. Also usable as (part of) a function's input, as in ``history: list[Message]``."""
+    """One message of a conversation."""  # callers read this too, in the schema of ``history: list[Message]``
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -7,6 +7,7 @@ busy sending an event to its caller is never touched, it finds the error when it
 """
 
 import asyncio
+from collections.abc import Container
 from math import inf
 
 from deltawire.domain.errors import Reason, RunError
@@ -112,6 +113,17 @@ class Deadline:
         if task is None or task.uncancel() > self._before(task):
             return None
         return self.error
+
+    def claim_attempt(self, reasons: Container[Reason]) -> RunError | None:
+        """The same, where it ends only the attempt: for one of these ``reasons``, after which the run goes on."""
+        if self.error is None or self.error.reason not in reasons:
+            return None
+        error = self.claim()
+        if error is not None:
+            self.error = None
+            self._connect_at = self._first_token_at = inf
+            self._set(self._due())
+        return error
 
     def cancelled_from_outside(self) -> bool:
         """Whether somebody cancels the task that runs this run: a ``CancelledError`` may as well be one of a task that

@@ -5,12 +5,13 @@ In: the name of a function and a ``RunRequest``. Out: the run's events, ending i
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
+from typing import TypeVar
 
 from msgspec import UNSET
 
@@ -23,7 +24,8 @@ from deltawire.domain.run import InstructedRequest, RunRecord, RunRequest, new_r
 from deltawire.engine.attempts import Attempts
 from deltawire.engine.deadlines import Deadline
 from deltawire.engine.output import Answer
-from deltawire.engine.plan import Plan
+from deltawire.engine.plan import Plan, Way
+from deltawire.engine.variants import choose
 
 logger = logging.getLogger("deltawire.engine")
 _FAILED = "run %s of %s failed"
@@ -61,6 +63,7 @@ class Run:
         self._time = asyncio.get_running_loop().time
         self._arrived = self._time()
         self._plan: Plan | None = None
+        self._way: Way | None = None
         self._deadline: Deadline | None = None
         self._attempts: Attempts | None = None
         self._usage: Usage | None = None
@@ -78,26 +81,32 @@ class Run:
         too. ``strict`` turns every finish reason but ``stop`` into an error, as it is for typed functions anyway.
         """
         try:
-            started, attempts, deadline = await self._begin(name, request)
-            answer = Answer(attempts.plan.function, whole=whole, strict=strict)
-            completion = None
-            async with aclosing(attempts.pieces()) as pieces:
-                async for piece in pieces:
-                    if isinstance(piece, Completion):
-                        completion = piece
-                        continue
-                    if self._first_content is None:
-                        self._first_content = self._time() - self._arrived
-                        deadline.commit()
+            plan, attempts, deadline = await self._begin(name, request)
+            answer = Answer(plan.function, attempts.way.options, whole=whole, strict=strict)
+            stream = attempts.pieces()
+            finished = None
+            while finished is None:
+                completion = None
+                async with aclosing(stream) as pieces:
+                    async for piece in pieces:
+                        if isinstance(piece, Completion):
+                            completion = piece
+                            continue
+                        if self._first_content is None:
+                            self._first_content = self._time() - self._arrived
+                            deadline.commit()
+                            deadline.suspend()
+                            yield self._started(plan, attempts, deadline)
+                            deadline.resume()
+                        if isinstance(piece, Text):
+                            answer.add(piece.text)
                         deadline.suspend()
-                        yield started
+                        yield piece
                         deadline.resume()
-                    if isinstance(piece, Text):
-                        answer.add(piece.text)
-                    deadline.suspend()
-                    yield piece
-                    deadline.resume()
-            finished = self._finish(answer, completion, started.max_tokens, attempts.count)
+                try:
+                    finished = await self._finish(answer, completion, attempts)
+                except RunError as error:
+                    stream = attempts.again(answer.correction(error))
         except RunError as error:
             yield self.refuse(error)
         except asyncio.CancelledError:
@@ -116,12 +125,12 @@ class Run:
             over = (self._deadline and self._deadline.error) or RunError(Reason.canceled, "the caller left")
             self._observe(over.reason, over.message)
             raise
-        except Exception:
+        except BaseException:  # also what is meant to end a program: the code of one function ends its own run only
             logger.exception(_FAILED, self.id, name)
             yield self.refuse(_internal())
         else:
             if self._first_content is None:
-                yield started
+                yield self._started(plan, attempts, deadline)
             yield finished
 
     async def outcome(self, name: str, request: RunRequest, *, strict: bool = False) -> Finished | Error:
@@ -152,47 +161,45 @@ class Run:
             partial=self._first_content is not None,
         )
 
-    async def _begin(self, name: str, request: RunRequest) -> tuple[Started, Attempts, Deadline]:
+    async def _begin(self, name: str, request: RunRequest) -> tuple[Plan, Attempts, Deadline]:
         """From a name and JSON to the attempts at a model; all that can be wrong with a request is found here."""
         plan = self._plan = self._engine.plan(name)
-        function = plan.function
-        if request.variant is not None:
-            raise RunError(Reason.unknown_variant, f"function '{name}' has no variants: leave 'variant' out")
-        arguments = function.bind(bytes(request.input))
-        started = self._started(plan, request)
-        deadline = self._deadline = Deadline(function.settings.timeouts, started.timeout, self._arrived)
+        way = self._way = choose(plan, request.user, request.variant)
+        options, wanted = way.options, request.settings
+        arguments = plan.function.bind(bytes(request.input))
+        total = min(request.timeout or options.timeouts.total, options.timeouts.total)
+        deadline = self._deadline = Deadline(options.timeouts, total, self._arrived)
         deadline.error = self._stopped
         deadline.resume()
-        messages = await self._render(function, arguments)
+        messages = await self._render(plan.function, arguments)
         if isinstance(request, InstructedRequest):
             messages = instructed(messages, request.instructions)
         deadline.resume()  # raises for a limit whose interruption the function's own code has swallowed
         attempt = Attempt(
-            model=plan.model.id,
+            model=way.models[0].id,
             messages=messages,
-            max_tokens=started.max_tokens,
-            temperature=_first(request.settings.temperature, function.settings.temperature),
-            seed=request.settings.seed,
-            output=function.output.schema,
+            max_tokens=_lower(wanted.max_tokens, options.max_tokens),
+            temperature=options.temperature if wanted.temperature is None else wanted.temperature,
+            seed=wanted.seed,
+            output=plan.function.output.schema,
             pulse=deadline,
         )
-        self._attempts = Attempts(plan, attempt, deadline)
-        return started, self._attempts, deadline
+        attempts = self._attempts = Attempts(way, attempt, deadline)
+        return plan, attempts, deadline
 
-    def _started(self, plan: Plan, request: RunRequest) -> Started:
-        settings = plan.function.settings
+    def _started(self, plan: Plan, attempts: Attempts, deadline: Deadline) -> Started:
         return Started(
             run_id=self.id,
             function=plan.function.name,
-            variant=None,
-            model=plan.model.name,
-            max_tokens=_lower(request.settings.max_tokens, settings.max_tokens),
-            timeout=min(request.timeout or settings.timeouts.total, settings.timeouts.total),
+            variant=attempts.way.variant,
+            model=attempts.model.name,
+            max_tokens=attempts.attempt.max_tokens,
+            timeout=deadline.total,
         )
 
     async def _render(self, function: Function, arguments: dict[str, object]) -> tuple[Message, ...]:
-        """Call the function's own code. Its exceptions are exceptions: not even ``SystemExit`` ends the server."""
-        call = partial(_called, function, arguments)
+        """Call the function's own code."""
+        call = partial(_contained, function, partial(function.code, **arguments))
         if function.is_async or function.inline:
             rendered = call()
         else:
@@ -202,23 +209,32 @@ class Run:
         if asyncio.iscoroutine(rendered):
             try:
                 rendered = await rendered
-            except SystemExit as error:
-                raise RuntimeError(f"function '{function.name}' called exit") from error
+            except GeneratorExit as error:  # in here it would be a caller who left
+                raise _raised(function, error) from error
         return messages_of(rendered)
 
-    def _finish(self, answer: Answer, completion: Completion | None, max_tokens: int | None, attempts: int) -> Finished:
+    async def _finish(self, answer: Answer, completion: Completion | None, attempts: Attempts) -> Finished:
+        """Raises ``RunError`` for an answer that is none."""
         if completion is None:
             raise RunError(Reason.internal, "the provider's stream ended without a completion")
-        self._usage = completion.usage
-        output = answer.finish(completion, max_tokens)
+        self._usage = _sum(self._usage, completion.usage)
+        read = partial(answer.finish, completion, attempts.attempt.max_tokens)
+        # A long answer would keep all other runs waiting while it is read, and the pool may be full of who blocks.
+        output = await asyncio.to_thread(_contained, answer.function, read) if answer.is_long else read()
         self._observe(completion.finish_reason, None)
         return Finished(
             run_id=self.id,
             output=output,
             finish_reason=completion.finish_reason,
-            usage=completion.usage,
-            attempts=attempts,
+            usage=self._usage,
+            attempts=attempts.count,
         )
+
+    def _model_name(self) -> str | None:
+        """The model that is being asked; before that, the one that will be asked first."""
+        if self._attempts is not None:
+            return self._attempts.model.name
+        return self._way and self._way.models[0].name
 
     def _observe(self, outcome: FinishReason | Reason, message: str | None) -> None:
         """The run is over. Its record is out before the terminal event is, so that whoever saw that event finds it."""
@@ -231,8 +247,8 @@ class Run:
             run_id=self.id,
             transport=self._transport,
             function=self._plan and self._plan.function.name,
-            variant=None,
-            model=self._plan and self._plan.model.name,
+            variant=self._way and self._way.variant,
+            model=self._model_name(),
             outcome=outcome,
             message=message,
             usage=self._usage,
@@ -244,19 +260,28 @@ class Run:
             observer.ended(record)
 
 
-def _called(function: Function, arguments: dict[str, object]) -> object:
+_T = TypeVar("_T")
+
+
+def _contained(function: Function, call: Callable[[], _T]) -> _T:
     try:
-        return function.code(**arguments)
-    except (StopIteration, SystemExit) as error:  # a future cannot carry the one, a loop not survive the other
-        raise RuntimeError(f"function '{function.name}' raised {type(error).__name__}") from error
+        return call()
+    except (StopIteration, GeneratorExit) as error:  # a future cannot carry the one, the other says that a caller left
+        raise _raised(function, error) from error
+
+
+def _raised(function: Function, error: BaseException) -> RuntimeError:
+    return RuntimeError(f"function '{function.name}' raised {type(error).__name__}")
 
 
 def _internal() -> RunError:
     return RunError(Reason.internal, "the server failed; its log tells more under this run_id")
 
 
-def _first(wanted: float | None, otherwise: float | None) -> float | None:
-    return otherwise if wanted is None else wanted
+def _sum(before: Usage | None, usage: Usage | None) -> Usage | None:
+    if before is None or usage is None:
+        return usage or before
+    return Usage(before.input_tokens + usage.input_tokens, before.output_tokens + usage.output_tokens)
 
 
 def _lower(wanted: int | None, cap: int | None) -> int | None:

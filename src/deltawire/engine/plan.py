@@ -1,8 +1,9 @@
-"""What the engine needs to run a function: the declaration with its settings in force, and the model behind it."""
+"""What the engine needs to run a function: the declaration, and the ways to run it with the models behind them."""
 
 from dataclasses import dataclass
 
 from deltawire.domain.function import Function
+from deltawire.domain.options import Options
 from deltawire.domain.ports import Provider
 
 
@@ -16,8 +17,21 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """One variant as it is run: its options in force, and its models, the first of which is asked first.
+
+    A function that declares no variants has one way, which has no name.
+    """
+
+    variant: str | None
+    weight: float
+    options: Options
+    models: tuple[Model, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """A function as it is served."""
+    """A function as it is served. It has one way at least, and one with a weight."""
 
     function: Function
-    model: Model
+    ways: tuple[Way, ...]

@@ -1,5 +1,6 @@
 """One line for each run, as JSON or as text."""
 
+import json
 import logging
 import sys
 from datetime import UTC, datetime
@@ -47,31 +48,32 @@ class Formatter(logging.Formatter):
         fields: dict[str, object] | None = getattr(record, "fields", None)
         about: dict[str, object] = fields if fields is not None else {"message": record.getMessage()}
         trace = self.formatException(record.exc_info) if record.exc_info else None
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level = record.levelname.lower()
         if self._as_json:
+            time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
             line = {"time": time, "level": level, "logger": record.name, **about}
-            return msgspec.json.encode(line | ({"trace": trace} if trace else {})).decode()
+            return _json(line | ({"trace": trace} if trace else {}))
         words = " ".join(f"{name}={_word(value)}" for name, value in fields.items()) if fields else record.getMessage()
-        return f"{time} {level:7} {words}" + (f"\n{trace}" if trace else "")
+        line = f"{self.formatTime(record, '%H:%M:%S')} {level:7} {words}"
+        return _visible(line + (f"\n{trace}" if trace else ""))
 
 
 def fields(record: RunRecord) -> dict[str, object]:
     """What a run's line tells; what is not known is left out. Times in seconds."""
     usage = record.usage
     told = {
-        "run_id": record.run_id,
-        "transport": record.transport,
         "function": record.function,
-        "variant": record.variant,
-        "model": record.model,
+        "transport": record.transport,
         "outcome": str(record.outcome),
+        "model": record.model,
+        "variant": record.variant,
         "attempts": record.attempts,
         "input_tokens": usage and usage.input_tokens,
         "output_tokens": usage and usage.output_tokens,
         "first_content": _rounded(record.first_content),
         "total": _rounded(record.total),
         "message": record.message,
+        "run_id": record.run_id,
     }
     return {name: value for name, value in told.items() if value is not None}
 
@@ -91,4 +93,18 @@ def _word(value: object) -> str:
     """Quoted where it would not read as one word: a caller's own words must not look like fields of ours."""
     word = str(value)
     plain = word.isascii() and word.isprintable() and not any(c in word for c in ' "=')
-    return word if plain and word else msgspec.json.encode(word).decode()
+    return word if plain and word else _json(word)
+
+
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # half a surrogate pair, as in a file's name that is no UTF-8
+        return json.dumps(value, default=str)
+
+
+def _visible(line: str) -> str:
+    """What a terminal would obey, or turn around, is escaped: a traceback quotes whatever it likes."""
+    if line.isascii() and line.replace("\n", "").isprintable():
+        return line
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in line)

@@ -23,18 +23,34 @@ _HTML = re.compile(r"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _BUSY = frozenset({429, 503, 529})
 
 
+Hint = Callable[[int, str | None], str | None]
+"""The way out of a refusal, from its status and code, where the provider's own words do not show it."""
+
+
+def no_hint(_status: int, _code: str | None) -> None:
+    """For servers of which nothing is known."""
+
+
 def from_status(
-    provider: str, status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()
+    provider: str,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    secrets: Sequence[str] = (),
+    hint: Hint = no_hint,
 ) -> RunError:
     """The error for a reply whose status is not 200. ``body`` may be cut short."""
     code, words = _error_object(body)
     reason = _by_code(code, status) or _by_status(status)
     answered = f"the provider '{provider}' answered {status} {_phrase(status)}".rstrip()
+    way_out = hint(status, code)
     if reason is Reason.upstream_auth:
-        message = f"{answered}: it does not accept our credentials; check the api_key of '{provider}'"
+        # Its words are left out: some providers quote the key.
+        told = ["it does not accept our credentials", way_out or f"check the api_key of '{provider}'"]
     else:
-        quoted = quote(words or "", secrets)
-        message = f"{answered}: {quoted}" if quoted else answered
+        told = [quote(words or "", secrets).rstrip("."), way_out] if way_out else [quote(words or "", secrets)]
+    said = "; ".join(filter(None, told))
+    message = f"{answered}: {said}" if said else answered
     should_retry = headers.get("x-should-retry")
     # Only a provider that says "not now" has done no work; after a 500 nobody knows what was billed.
     retry_safe = should_retry == "true" or (
@@ -153,8 +169,9 @@ def code_and_words(error: object) -> tuple[str | None, str | None]:
 
 
 def _filtered(error: dict[str, object]) -> list[str]:
-    """The categories for which Azure filtered a prompt, from ``innererror.content_filter_result``."""
-    results = _object(_object(error.get("innererror")).get("content_filter_result"))
+    """The categories for which Azure filtered a prompt: what it sends and what it documents are spelled differently."""
+    inner = _object(error.get("innererror") or error.get("inner_error"))
+    results = _object(inner.get("content_filter_result") or inner.get("content_filter_results"))
     return [name for name, verdict in results.items() if _object(verdict).get("filtered") is True]
 
 

@@ -2,20 +2,54 @@
 others."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.ports import Provider
+from deltawire.providers.azure.settings import AzureSettings
 from deltawire.providers.local.settings import LocalSettings
 from deltawire.providers.openai.settings import OpenAISettings
+from deltawire.providers.settings import ProviderSettings
+
+Read = Callable[[str, str], str]
+"""The secret that is written in a setting, and the setting's name, which is for messages: raises
+``DeclarationError``."""
 
 
-def openai(name: str, settings: OpenAISettings, api_key: str | None) -> Provider:
-    """A server that speaks OpenAI's wire. Raises ``DeclarationError`` for a base_url that is none."""
+def configured(name: str, settings: ProviderSettings, read: Read) -> Provider:
+    """An entry of the settings. Raises ``DeclarationError`` for one that cannot work."""
+    match settings:
+        case OpenAISettings():
+            return openai(name, settings, read)
+        case AzureSettings():
+            return azure(name, settings, read)
+
+
+def openai(name: str, settings: OpenAISettings, read: Read) -> Provider:
+    """A server that speaks OpenAI's wire."""
     from deltawire.providers.openai.provider import OpenAI
 
-    if not settings.base_url.startswith(("http://", "https://")):
-        raise DeclarationError(f"the base_url of provider '{name}' is '{settings.base_url}': begin it with https://")
-    return OpenAI(name, settings, api_key)
+    if wrong := _wrong_with(settings.base_url):
+        raise DeclarationError(f"the base_url of provider '{name}' {wrong}")
+    return OpenAI(name, settings, read(settings.api_key, "api_key") if settings.api_key else None)
+
+
+def azure(name: str, settings: AzureSettings, read: Read) -> Provider:
+    """A resource of Azure OpenAI."""
+    from deltawire.providers.azure.endpoint import endpoint
+    from deltawire.providers.azure.identity import DefaultCredential, Key, Token
+    from deltawire.providers.azure.provider import Azure
+
+    place = endpoint(name, settings.endpoint, settings.api_version)
+    token = settings.token
+    if token is not None:
+        read(token, "token")  # one that is not there at the start will hardly come
+        identity = Token(name, lambda: read(token, "token"))
+    elif settings.credential is not None:
+        identity = DefaultCredential(name, settings.scope)
+    else:
+        identity = Key(read(settings.api_key, "api_key") if settings.api_key else None)
+    return Azure(name, settings, place, identity)
 
 
 def local(settings: LocalSettings, model: str, progress: Callable[[str], None]) -> Provider:
@@ -25,3 +59,17 @@ def local(settings: LocalSettings, model: str, progress: Callable[[str], None]) 
     if model not in MODELS:
         raise DeclarationError(f"no local model is called '{model}'; known: {', '.join(MODELS)}")
     return Local(settings, model, progress)
+
+
+def _wrong_with(url: str) -> str | None:
+    """Never the URL itself: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        return f"is no URL: {str(error).lower()}" if "@" not in url else "is no URL"
+    if parts.username is not None or parts.password is not None:
+        return "holds a user or password: put it into api_key or headers, where no message tells it"
+    if parts.scheme not in ("http", "https"):
+        return "is no http(s) URL: begin it with https://"
+    return None if host else "names no host"

@@ -7,8 +7,9 @@ whether work can have started.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 from weakref import WeakSet
 
@@ -20,13 +21,22 @@ from deltawire.providers import foreign_errors
 
 _LONGEST_ERROR_BODY = 64 * 1024
 _DRAIN_SECONDS = 1.0
+_STALE_SECONDS = 0.25
+"""A kept connection that ends within this time after a request, without a byte of an answer, had ended before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What one request brings along, besides its body."""
+
+    headers: Mapping[str, str]
+    secrets: tuple[str, ...]
+    """They appear in no error message."""
+    hint: foreign_errors.Hint = foreign_errors.no_hint
 
 
 class Upstream:
-    """One provider's server, with a pool of connections that is opened with the first request.
-
-    ``secrets`` never appear in an error message.
-    """
+    """One provider's server, with a pool of connections that is opened with the first request."""
 
     def __init__(
         self,
@@ -34,27 +44,28 @@ class Upstream:
         base_url: str,
         headers: Mapping[str, str],
         *,
-        secrets: Sequence[str] = (),
         keep_alive: float,
     ) -> None:
         self.provider = provider
-        self.secrets = secrets
         self._base_url = base_url.rstrip("/")
         self._headers = {"accept-encoding": "identity", **headers}
         self._keep_alive = keep_alive
         self._session: aiohttp.ClientSession | None = None
+        self._fresh_session: aiohttp.ClientSession | None = None
         self._drains: set[asyncio.Task[None]] = set()
         self._connections: WeakSet[asyncio.Future[None]] = WeakSet()
 
     @asynccontextmanager
-    async def post(self, path: str, body: bytes, pulse: Pulse) -> AsyncGenerator[aiohttp.ClientResponse, None]:
+    async def post(
+        self, path: str, body: bytes, pulse: Pulse, asking: Asking
+    ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         """Send JSON; inside, the response stands with status 200. Leaving early, or with an error, closes the
         connection."""
-        response = await self._send(path, body, pulse)
+        response = await self._send(path, body, pulse, asking)
         try:
             with self._told_of_its_end(response):
                 if response.status != 200:
-                    raise await self._refused(response)
+                    raise await self._refused(response, asking)
                 yield response
         except (aiohttp.ClientError, ConnectionError) as error:
             response.close()
@@ -72,18 +83,19 @@ class Upstream:
         for drain in drains:
             drain.cancel()
         await asyncio.gather(*drains, return_exceptions=True)
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._fresh_session):
+            if session is not None:
+                await session.close()
 
-    async def _send(self, path: str, body: bytes, pulse: Pulse) -> aiohttp.ClientResponse:
+    async def _send(self, path: str, body: bytes, pulse: Pulse, asking: Asking) -> aiohttp.ClientResponse:
         try:
-            return await self._open_session().post(
-                self._base_url + path,
-                data=body,
-                headers=self._headers,
-                allow_redirects=False,
-                trace_request_ctx=pulse,
-            )
+            sending = _Sending(pulse)
+            try:
+                return await self._post(self._kept(), path, body, sending, asking)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not sending.found_stale():
+                    raise
+                return await self._post(self._fresh(), path, body, _Sending(pulse), asking)
         except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
             message = f"the provider '{self.provider}' cannot be reached: {_why(error)}"
             raise RunError(Reason.upstream_unreachable, message, retry_safe=True) from error
@@ -98,19 +110,23 @@ class Upstream:
             )
             raise RunError(Reason.outcome_unknown, message) from error
 
-    def _open_session(self) -> aiohttp.ClientSession:
+    async def _post(
+        self, session: aiohttp.ClientSession, path: str, body: bytes, sending: "_Sending", asking: Asking
+    ) -> aiohttp.ClientResponse:
+        url, headers = self._base_url + path, {**self._headers, **asking.headers}
+        return await session.post(url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=sending)
+
+    def _kept(self) -> aiohttp.ClientSession:
+        """Uses a connection again, where one is kept."""
         if self._session is None:
-            trace = aiohttp.TraceConfig()
-            trace.on_connection_create_start.append(_connecting)
-            trace.on_connection_create_end.append(_connected)
-            self._session = aiohttp.ClientSession(
-                # How many runs there may be is decided at the door, not by a queue in here.
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keep_alive),
-                timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trace_configs=[trace],
-            )
+            self._session = _session(self._keep_alive)
         return self._session
+
+    def _fresh(self) -> aiohttp.ClientSession:
+        """Opens a connection for each request."""
+        if self._fresh_session is None:
+            self._fresh_session = _session(0)
+        return self._fresh_session
 
     @contextmanager
     def _told_of_its_end(self, response: aiohttp.ClientResponse) -> Generator[None, None, None]:
@@ -135,7 +151,7 @@ class Upstream:
         finally:
             closed.remove_done_callback(tell)
 
-    async def _refused(self, response: aiohttp.ClientResponse) -> RunError:
+    async def _refused(self, response: aiohttp.ClientResponse, asking: Asking) -> RunError:
         """A status says enough: its body is read as far as it comes soon and whole."""
         body = b""
         try:
@@ -144,7 +160,9 @@ class Upstream:
                     body += received
         except (TimeoutError, aiohttp.ClientError, ConnectionError):
             pass
-        return foreign_errors.from_status(self.provider, response.status, response.headers, body, self.secrets)
+        return foreign_errors.from_status(
+            self.provider, response.status, response.headers, body, asking.secrets, asking.hint
+        )
 
     def _let_go(self, response: aiohttp.ClientResponse) -> None:
         """The answer is complete, its last bytes may not be: read them aside, so that the connection can be used
@@ -156,6 +174,40 @@ class Upstream:
         self._drains.add(drain)
         drain.add_done_callback(self._drains.discard)
         drain.add_done_callback(lambda _: response.close())  # also where it was cancelled before it began
+
+
+class _Sending:
+    """One request on its way: on a connection that was kept, or on a new one."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        self.pulse = pulse
+        self.reused = False
+        self._began = asyncio.get_running_loop().time()
+
+    def found_stale(self) -> bool:
+        """Whether the connection failed because its server had closed it before: llama.cpp's closes each one when a
+        stream ends, though it promises to keep it. No work can have started then. A server that takes the request and
+        breaks down over it is taken for one only if it does so at once."""
+        return self.reused and asyncio.get_running_loop().time() - self._began < _STALE_SECONDS
+
+
+def _session(keep_alive: float) -> aiohttp.ClientSession:
+    trace: aiohttp.TraceConfig = aiohttp.TraceConfig()
+    trace.on_connection_create_start.append(_connecting)
+    trace.on_connection_create_end.append(_connected)
+    trace.on_connection_reuseconn.append(_reused)
+    # How many runs there may be is decided at the door, not by a queue in here.
+    connector = (
+        aiohttp.TCPConnector(limit=0, keepalive_timeout=keep_alive)
+        if keep_alive
+        else aiohttp.TCPConnector(limit=0, force_close=True)
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trace_configs=[trace],
+    )
 
 
 def come_before_the_cut(response: aiohttp.ClientResponse) -> bytes:
@@ -180,11 +232,15 @@ def _seen(closed: "asyncio.Future[None]") -> None:
 
 
 async def _connecting(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
-    context.trace_request_ctx.connecting()
+    context.trace_request_ctx.pulse.connecting()
 
 
 async def _connected(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
-    context.trace_request_ctx.connected()
+    context.trace_request_ctx.pulse.connected()
+
+
+async def _reused(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
+    context.trace_request_ctx.reused = True
 
 
 def _why(error: BaseException) -> str:

@@ -1,5 +1,7 @@
 """Events to bytes and bytes to requests, the same for every transport that carries JSON. Pure."""
 
+import json
+import re
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
@@ -13,9 +15,10 @@ from deltawire.transports.status import HTTP_STATUS
 
 Encode = Callable[[Event], bytes]
 
-_T = TypeVar("_T")
 _encode = msgspec.json.Encoder().encode
 _BOM = b"\xef\xbb\xbf"
+_LONGEST_WORDS = 200
+_HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class InvokeRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,24 +47,6 @@ def run_request(body: bytes) -> RunRequest:
 def invoke_request(body: bytes) -> InvokeRequest:
     """Raises ``RunError`` as ``run_request`` does."""
     return decode(_invoke_requests, body, '{"type": "…", "input": …}')
-
-
-def decode(decoder: "msgspec.json.Decoder[_T]", body: bytes, shape: str) -> _T:
-    """What the body says. Raises ``RunError`` as ``run_request`` does; ``shape`` tells how a body looks."""
-    body = body.removeprefix(_BOM)
-    if not body.strip():
-        raise RunError(Reason.invalid_json, f"the body is empty; send {shape}")
-    try:
-        body.decode()  # what is kept as raw JSON is not checked by the decoder
-        return decoder.decode(body)
-    except UnicodeDecodeError:
-        raise RunError(Reason.invalid_json, "the body is not UTF-8") from None
-    except msgspec.ValidationError as error:
-        raise RunError(
-            Reason.invalid_input, f"the request does not have the shape {shape}: {_readable(error)}"
-        ) from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise RunError(Reason.invalid_json, f"the body is not JSON: {_readable(error)}") from None
 
 
 def sse(event: Event) -> bytes:
@@ -119,8 +104,44 @@ def problem(error: Error) -> bytes:
     )
 
 
+_T = TypeVar("_T")
+
+
+def decode(decoder: "msgspec.json.Decoder[_T]", body: bytes, shape: str, *, what: str = "body") -> _T:
+    """JSON of a caller's. Raises ``RunError`` as ``run_request`` does, in words that call the bytes ``what``."""
+    body = body.removeprefix(_BOM)
+    if not body.strip():
+        raise RunError(Reason.invalid_json, f"the {what} is empty; send {shape}")
+    try:
+        body.decode()  # what is kept as raw JSON is not checked by the decoder
+        return decoder.decode(body)
+    except UnicodeDecodeError:
+        raise RunError(Reason.invalid_json, f"the {what} is not UTF-8") from None
+    except msgspec.ValidationError as error:
+        raise RunError(
+            Reason.invalid_input, f"the request does not have the shape {shape}: {_readable(error)}"
+        ) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        if _HALF_A_PAIR.search(body) and _is_json(body):
+            # What the decoder says then is that the input was truncated.
+            message = f"the {what} is not JSON: it holds half of a surrogate pair, which is no character"
+            raise RunError(Reason.invalid_json, message) from None
+        raise RunError(Reason.invalid_json, f"the {what} is not JSON: {_readable(error)}") from None
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether it is, to a reader who takes halves of surrogate pairs."""
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _readable(error: Exception) -> str:
-    return str(error).replace("`$.", "`")
+    """The decoder's words, in the caller's terms; a field that is not known may have a name of any length."""
+    words = str(error).replace("`$.", "`")
+    return words if len(words) <= _LONGEST_WORDS else words[: _LONGEST_WORDS - 1] + "…"
 
 
 def json_line(value: str) -> bytes:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
+from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece
 from deltawire.domain.ports import Attempt, Completion
 from deltawire.providers.local.process import Endpoint, LocalModel
@@ -21,11 +22,21 @@ class Local:
         self._client: OpenAI | None = None
         self._endpoint: Endpoint | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """The model's process, while it runs."""
+        return self._model.pid
+
     async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
         client = await self._connected(await self._model.ready())
-        async with aclosing(client.stream(attempt)) as pieces:
-            async for piece in pieces:
-                yield piece
+        try:
+            async with aclosing(client.stream(attempt)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except RunError as error:
+            if error.reason is Reason.outcome_unknown:  # it died over the request, and nobody bills for that
+                raise RunError(error.reason, error.message, retry_safe=True) from error
+            raise
 
     async def close(self) -> None:
         if self._client is not None:
@@ -36,7 +47,7 @@ class Local:
         """The client of this process of the model. One that died took its connections with it."""
         if self._client is None or endpoint != self._endpoint:
             stale, self._endpoint = self._client, endpoint
-            self._client = OpenAI("local", OpenAISettings(base_url=endpoint.base_url), endpoint.api_key)
+            self._client = OpenAI("local", OpenAISettings(base_url=endpoint.base_url, keep_alive=0), endpoint.api_key)
             if stale is not None:
                 await stale.close()
             return self._client

@@ -49,10 +49,20 @@ class Chunk(Struct):
         if self.usage is None:
             return None
         read, written = self.usage.prompt_tokens, self.usage.completion_tokens
-        return None if read is None and written is None else Usage(read or 0, written or 0)
+        if (read is None and written is None) or (read or 0) < 0 or (written or 0) < 0:
+            return None
+        return Usage(read or 0, written or 0)
+
+
+class _Uncounted(Struct):
+    """A ``Chunk`` whose usage is none."""
+
+    choices: list[Choice] | None = None
+    error: object = None
 
 
 _decoder = msgspec.json.Decoder(Chunk)
+_uncounted = msgspec.json.Decoder(_Uncounted)
 
 FINISH_REASONS: dict[str, FinishReason] = {
     "stop": FinishReason.stop,
@@ -66,7 +76,8 @@ def decode(data: bytes) -> Chunk:
     try:
         return _decoder.decode(data)
     except msgspec.ValidationError:
-        raise
+        uncounted = _uncounted.decode(data)  # an answer is not given up for a count that is no number
+        return Chunk(uncounted.choices, None, uncounted.error)
     except msgspec.DecodeError:
         # A server that escapes every UTF-16 unit by itself may cut a surrogate pair over two chunks. msgspec refuses
         # the half, json keeps it; the pieces are put together again before anybody sees them.

@@ -1,121 +1,40 @@
-"""A server that speaks OpenAI's chat completions: an attempt in, pieces and a completion out."""
+"""A server that takes OpenAI's own URLs and key: OpenAI itself, and most others."""
 
-import asyncio
-import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 
-import aiohttp
-
-from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Piece
-from deltawire.domain.ports import Attempt, Completion, OutputSchema
-from deltawire.providers.openai.reply import Foreign, Reply
-from deltawire.providers.openai.request import request_body
+from deltawire.providers.openai.chat_completions import ChatCompletions
 from deltawire.providers.openai.settings import OpenAISettings
-from deltawire.providers.openai.strict_schema import StrictSchema, strict
-from deltawire.providers.upstream import Upstream, come_before_the_cut
-
-_TAIL_SECONDS = 1.0
-_TELLING = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
+from deltawire.providers.openai.wire import Wire
 
 
-class OpenAI:
-    """One entry of the settings. ``api_key`` is the secret itself, read already. Implements
-    ``domain.ports.Provider``."""
+class OpenAI(ChatCompletions):
+    """One entry of the settings. ``api_key`` is the secret itself, read already."""
 
     def __init__(self, name: str, settings: OpenAISettings, api_key: str | None) -> None:
-        self._settings = settings
-        secrets = _secrets(api_key, settings.headers)
-        self._foreign = Foreign(name, secrets)
-        headers = {"content-type": "application/json", **settings.headers}
-        if api_key:
-            headers["authorization"] = f"Bearer {api_key}"
-        self._upstream = Upstream(name, settings.base_url, headers, secrets=secrets, keep_alive=settings.keep_alive)
-        self._schemas: dict[OutputSchema, StrictSchema] = {}
+        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
 
-    async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
-        body = request_body(attempt, self._strict(attempt.output), self._settings)
-        reply = Reply(self._foreign, self._settings.max_event_bytes, typed=attempt.output is not None)
-        async with self._upstream.post("/chat/completions", body, attempt.pulse) as response:
-            if self._is_whole(response):
-                pieces = reply.read_whole(await self._whole(response))
-                for piece in pieces:
-                    yield piece
-            read, received = response.content.readany, attempt.pulse.received
-            tail = _Tail(response)
-            while not reply.done:
-                try:
-                    chunk = await (read() if reply.finish_reason is None else tail.read())
-                except (aiohttp.ClientError, ConnectionError):
-                    chunk = come_before_the_cut(response)
-                    if not chunk:
-                        raise
-                received()
-                for piece in reply.read(chunk):
-                    yield piece
-            if reply.failure is not None:
-                raise reply.failure
-        yield reply.completion()
+        async def credential() -> Mapping[str, str]:
+            return headers
 
-    async def close(self) -> None:
-        await self._upstream.close()
-
-    def _strict(self, output: OutputSchema | None) -> StrictSchema | None:
-        if output is None:
-            return None
-        schema = self._schemas.get(output)
-        if schema is None:
-            schema = self._schemas[output] = strict(output.schema, lengths=not self._settings.is_openai)
-        return schema
-
-    def _is_whole(self, response: aiohttp.ClientResponse) -> bool:
-        """Whether the reply is one JSON document. Raises ``RunError`` (upstream_invalid) for what is neither that nor
-        a stream."""
-        match response.content_type:
-            case "text/event-stream":
-                return False
-            case "application/json":
-                return True
-            case other:
-                message = f"the provider '{self._foreign.provider}' answered with {other[:80]}, not with events"
-                raise RunError(Reason.upstream_invalid, message)
-
-    async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
-        body = bytearray()
-        while received := await response.content.readany():
-            body += received
-            if len(body) > self._settings.max_event_bytes:
-                limit = self._settings.max_event_bytes
-                message = f"the provider '{self._foreign.provider}' sent a reply of more than {limit} bytes"
-                raise RunError(Reason.upstream_invalid, message)
-        return bytes(body)
+        super().__init__(name, wire_of(settings), credential)
 
 
-def _secrets(api_key: str | None, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """What must be in no message: the key, and what a header holds whose name says so, with and without its scheme."""
-    values = [value.strip() for name, value in headers.items() if _TELLING.search(name)]
-    said = [api_key or "", *values, *(value.rpartition(" ")[2] for value in values)]
-    return tuple(sorted(filter(None, said), key=len, reverse=True))
+def wire_of(settings: OpenAISettings) -> Wire:
+    """What an entry says, and what is known of its host."""
+    usual = "max_completion_tokens" if settings.is_openai else "max_tokens"
+    return Wire(
+        base_url=settings.base_url,
+        path=lambda _: "/chat/completions",
+        headers=settings.headers,
+        max_tokens_field=settings.max_tokens_field or usual,
+        structured_output=settings.structured_output,
+        counts_streams=True,
+        lengths=not settings.is_openai,
+        max_event_bytes=settings.max_event_bytes,
+        keep_alive=settings.keep_alive,
+        hint=_no_hint,
+    )
 
 
-class _Tail:
-    """What comes after the finish reason: the usage and an end marker, if a server sends them. The answer is complete,
-    so a server that says no more, or hangs up, has done no harm."""
-
-    __slots__ = ("_response", "_until")
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self._until: float | None = None
-
-    async def read(self) -> bytes:
-        """No bytes are the end of it. All reads together take ``_TAIL_SECONDS`` at most, whatever the server sends."""
-        if self._until is None:
-            self._until = asyncio.get_running_loop().time() + _TAIL_SECONDS
-        try:
-            async with asyncio.timeout_at(self._until):
-                return await self._response.content.readany()
-        except TimeoutError:
-            return b""
-        except (aiohttp.ClientError, ConnectionError):
-            return come_before_the_cut(self._response)
+def _no_hint(_model: str, _status: int, _code: str | None) -> None:
+    """There are too many kinds of such servers to know better than their own words."""

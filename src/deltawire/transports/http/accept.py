@@ -29,7 +29,7 @@ def negotiate(accept: str | None, offered: Sequence[str]) -> str | None:
 
 def _range(part: str) -> _Range:
     media, *parameters = (piece.strip().lower() for piece in part.split(";"))
-    kind, _, subtype = media.partition("/")
+    kind, _, subtype = ("*/*" if media == "*" else media).partition("/")  # so old clients write it
     quality = 1.0
     for parameter in parameters:
         name, _, value = parameter.partition("=")

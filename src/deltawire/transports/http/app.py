@@ -6,7 +6,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
@@ -18,6 +18,7 @@ from deltawire.transports.http.health import healthz, readyz
 from deltawire.transports.http.invoke import Invoke
 from deltawire.transports.http.replies import Header, send_problem
 from deltawire.transports.http.settings import HttpSettings
+from deltawire.transports.http.websocket import NoWebSocket, UpgradeRequired, WebSocket
 
 
 def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> ASGIApp:
@@ -31,6 +32,9 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> A
         _route("/v1/chat/completions", POST=ChatCompletions(engine, settings)),
         _route("/v1/models", GET=models),
         _route("/v1/models/{id}", GET=models),
+        _route("/v1/ws", GET=UpgradeRequired(engine)),
+        WebSocketRoute("/v1/ws", WebSocket(engine, settings)),
+        WebSocketRoute("/{path:path}", NoWebSocket(engine)),
         _route("/healthz", GET=healthz),
         _route("/readyz", GET=readyz),
     ]
@@ -53,7 +57,7 @@ def _cors(settings: HttpSettings) -> list[Middleware]:
     return [
         Middleware(
             CORSMiddleware,
-            allow_origins=settings.allowed_origins,
+            allow_origins=[origin.rstrip("/").lower() for origin in settings.allowed_origins],
             allow_methods=["GET", "POST"],
             allow_headers=["content-type", "accept"],
             expose_headers=["deltawire-run-id", "retry-after"],

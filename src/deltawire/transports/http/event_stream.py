@@ -51,6 +51,10 @@ class ResponseAborted(Exception):
     """Raised out of the app to make the server cut the connection: the only way to say that a text is not complete."""
 
 
+class ReplyNotRead(ResponseAborted):
+    """The caller takes nothing of it: there is no use in waiting until it has what was written."""
+
+
 async def send_events(
     send: Send, events: AsyncGenerator[Event, None], media: Media, run_id: str, settings: HttpSettings
 ) -> None:
@@ -76,7 +80,7 @@ async def send_events(
     except asyncio.CancelledError:
         if not reply.unread:
             raise
-        raise ResponseAborted("the caller did not read until the run's time was over") from None
+        raise ReplyNotRead("the caller did not read until the run's time was over") from None
     finally:
         reply.close()
 
@@ -135,6 +139,7 @@ class _Reply:
         self._writing = False
 
     async def end(self, chunk: bytes) -> None:
+        self._writing = True
         await self._fall_silent()
         if not self.begun:
             await self._begin()
@@ -142,6 +147,7 @@ class _Reply:
 
     async def fail(self, error: Error) -> None:
         """As a status while there is none yet, else in the stream, else by cutting the connection."""
+        self._writing = True
         await self._fall_silent()
         if not self.begun:
             await self._media.send_error(self._send, error)

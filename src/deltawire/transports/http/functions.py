@@ -29,7 +29,7 @@ class RunFunction:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        media = negotiate(headers.get("accept"), _OFFERED)
+        media = negotiate(", ".join(headers.getlist("accept")), _OFFERED)
         stream = _STREAMS.get(media or "")
         run = self._engine.arrive(stream.name if stream else "json" if media else "http")
         try:

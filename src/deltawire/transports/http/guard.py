@@ -1,8 +1,8 @@
 """Keeps foreign web pages from spending the user's key.
 
-A browser tells in ``Origin`` which page makes it send a POST: it must be our own or an allowed one. On loopback, where
-nobody from outside can call but a page in the user's own browser can, the ``Host`` must be a name of this machine: a
-page whose name was rebound to 127.0.0.1 gives itself away by it.
+A browser tells in ``Origin`` which page makes it send a POST or open a WebSocket: it must be our own or an allowed one.
+On loopback, where nobody from outside can call but a page in the user's own browser can, the ``Host`` must be a name of
+this machine: a page whose name was rebound to 127.0.0.1 gives itself away by it.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Engine
-from deltawire.transports.http.replies import send_problem
+from deltawire.transports.http.replies import replying, send_problem
 from deltawire.transports.http.settings import HttpSettings
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -26,18 +26,19 @@ class Guard:
     def __init__(self, app: ASGIApp, engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> None:
         self._app = app
         self._engine = engine
-        self._hosts = _LOCAL_NAMES | {host.lower() for host in settings.allowed_hosts} if on_loopback else None
+        allowed = {_name_and_port("http", host)[0] for host in settings.allowed_hosts}
+        self._hosts = (_LOCAL_NAMES | allowed) - {""} if on_loopback else None
         self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
             try:
                 self._check_host(headers.get("host"))
-                if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+                if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS"):
                     self._check_origin(headers.getlist("origin"), headers.get("host"))
             except RunError as error:
-                await send_problem(send, self._engine.arrive("http").refuse(error))
+                await send_problem(replying(scope, send), self._engine.arrive("http").refuse(error))
                 return
         await self._app(scope, receive, send)
 
@@ -61,15 +62,17 @@ class Guard:
 
 def _same(origin: str, host: str) -> bool:
     scheme, separator, authority = origin.partition("://")
-    if not separator or not authority:  # `null`, or nonsense
+    scheme = scheme.lower()
+    if not separator or scheme not in _DEFAULT_PORTS:  # `null`, an app's or an extension's own scheme, or nonsense
         return False
     # Behind a proxy that ends TLS the scheme is not ours to see: a Host without a port has its origin's default one.
-    return _name_and_port(scheme.lower(), authority) == _name_and_port(scheme.lower(), host)
+    name, port = _name_and_port(scheme, authority)
+    return bool(name) and (name, port) == _name_and_port(scheme, host)
 
 
 def _name_and_port(scheme: str, authority: str) -> tuple[str, int | None]:
     try:
-        parts = urlsplit(f"//{authority}")
+        parts = urlsplit(f"//{authority}")  # knows brackets and letter case; a user or a path is in no Host or Origin
         return (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(scheme)
     except ValueError:
         return "", None

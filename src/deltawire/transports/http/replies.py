@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from msgspec import UNSET
-from starlette.types import Send
+from starlette.types import Message, Scope, Send
 
 from deltawire.domain.events import Error
 from deltawire.transports import codec
@@ -15,6 +15,21 @@ Header = tuple[bytes, bytes]
 RUN_ID = b"deltawire-run-id"
 NOSNIFF: Header = (b"x-content-type-options", b"nosniff")
 NO_STORE: Header = (b"cache-control", b"no-store")
+
+
+def replying(scope: Scope, send: Send) -> Send:
+    """How a plain reply is sent: to a WebSocket's handshake, which it refuses (ASGI, "WebSocket Denial Response")."""
+    if scope["type"] != "websocket":
+        return send
+    extensions: dict[str, object] = scope.get("extensions") or {}
+
+    async def send_refusal(message: Message) -> None:
+        if "websocket.http.response" in extensions:
+            await send({**message, "type": f"websocket.{message['type']}"})
+        elif message["type"] == "http.response.start":  # a server that can say no more than 403
+            await send({"type": "websocket.close"})
+
+    return send_refusal
 
 
 async def send_json(send: Send, body: bytes, *, run_id: str | None = None, status: int = 200) -> None:

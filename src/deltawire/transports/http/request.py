@@ -10,6 +10,7 @@ from starlette.types import Receive
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Run
 
+_LONGEST_LENGTH = 18  # in digits: no body is longer, and Python refuses to read thousands of them
 JSON = "application/json"
 
 
@@ -22,8 +23,8 @@ def must_be_json(content_type: str | None) -> None:
 
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     """The whole body. Raises ``RunError``: request_too_large over ``limit`` bytes, canceled if the caller leaves."""
-    announced = headers.get("content-length")
-    if announced is not None and announced.isdecimal() and int(announced) > limit:
+    announced = headers.get("content-length", "").lstrip("0")
+    if announced.isdecimal() and (len(announced) > _LONGEST_LENGTH or int(announced) > limit):
         raise _too_large(limit)
     body = bytearray()
     while True:

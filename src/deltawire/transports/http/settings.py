@@ -1,27 +1,22 @@
 """The section ``[http]`` of the settings."""
 
-from typing import Annotated
+from pydantic import BaseModel, ConfigDict, PositiveInt
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
-
-
-def _split(value: object) -> object:
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
-"""A list; in an environment variable its members stand between commas."""
+from deltawire.domain.limits import Seconds, SecondsOrZero
+from deltawire.domain.options import Names
 
 
 class HttpSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_body_bytes: PositiveInt = 1024 * 1024
-    """The largest request body. A larger one is refused before any of it is used."""
-    status_hold: NonNegativeFloat = 10.0
+    """The largest request body, and the largest message on a WebSocket. A larger one is refused before it is used."""
+    status_hold: SecondsOrZero = 10.0
     """Seconds for which a stream waits for its first content before its headers go out with status 200."""
-    heartbeat: PositiveFloat = 15.0
-    """Seconds of silence after which a stream says that it is alive."""
+    heartbeat: Seconds = 15.0
+    """Seconds of silence after which a stream says that it is alive, and between the pings on a WebSocket."""
+    max_runs_per_socket: PositiveInt = 100
+    """How many runs may be under way on one WebSocket."""
     allowed_origins: Names = ()
     """Origins of foreign web pages that may call, as ``https://example.com``."""
     allowed_hosts: Names = ()

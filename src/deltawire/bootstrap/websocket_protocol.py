@@ -1,0 +1,52 @@
+"""uvicorn's WebSocket on the ``websockets`` library, but for how it ends.
+
+In: faults of the caller, a caller that is gone without a word, the server's shutdown. Out: a close frame that the
+caller gets to see, and a connection that is gone for certain.
+"""
+
+from typing_extensions import override
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from deltawire.transports.http.websocket import DRAIN
+
+_GRACE = 1.0
+
+
+class WebSocketProtocol(WebSocketsSansIOProtocol):
+    """The protocol of one connection. uvicorn's own cuts all runs when the server shuts down, resets a caller that is
+    still sending what is too large, and keeps a connection for ever whose caller does not read."""
+
+    @override
+    def shutdown(self) -> None:
+        """The app plays the runs to their end, and closes then."""
+        if self.handshake_complete and not self.close_sent:
+            self.queue.put_nowait({"type": DRAIN})  # pyright: ignore[reportArgumentType]  (a message of our own)
+        else:
+            super().shutdown()
+
+    @override
+    def handle_parser_exception(self) -> None:
+        """Say why by a close frame. What the caller is still sending is read and dropped: a caller whose bytes find a
+        closed socket is reset, and never reads the frame."""
+        if self.close_sent:
+            return
+        closed = self.conn.close_sent
+        assert closed is not None
+        self.stop_keepalive()
+        self.close_sent = True
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": closed.code, "reason": closed.reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        if not self.transport.can_write_eof():  # TLS
+            self.transport.close()
+            return
+        self.transport.write_eof()
+        self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+
+    @override
+    def keepalive_timeout(self) -> None:
+        """A close waits until everything is written, which never happens where nobody reads."""
+        super().keepalive_timeout()
+        self.loop.call_later(_GRACE, self.transport.abort)

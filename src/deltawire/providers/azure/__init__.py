@@ -1,0 +1,1 @@
+"""Azure OpenAI: the chat completions wire under Azure's URLs and credentials."""

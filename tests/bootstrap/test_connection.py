@@ -1,0 +1,93 @@
+"""A caller's connection ends although its caller does not read, and carries what was pipelined."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from deltawire.bootstrap.connection import Connection
+
+pytestmark = pytest.mark.anyio
+
+REQUEST = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+
+
+class Hasty(Connection):
+    patience = 0.2
+
+
+async def long_answer(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": b"x" * 16_000_000})
+
+
+async def short_answer(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body"})
+
+
+@asynccontextmanager
+async def listening(app: ASGIApp) -> AsyncGenerator[tuple[int, ServerState], None]:
+    """Port, and what is open there."""
+    config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_keep_alive=1)
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Hasty(config, state, {}), "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], state
+    finally:
+        server.close()
+
+
+async def all_ended(state: ServerState) -> None:
+    async with asyncio.timeout(5):
+        while state.connections:  # noqa: ASYNC110 - the server sets no event of ours
+            await asyncio.sleep(0.01)
+
+
+async def test_a_connection_that_is_closed_ends_when_its_caller_takes_nothing_more() -> None:
+    async with listening(long_answer) as (port, state):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST)
+        await writer.drain()
+        async with asyncio.timeout(5):
+            while not state.total_requests:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+        await all_ended(state)
+        writer.transport.abort()
+
+
+async def test_a_caller_that_reads_slowly_gets_everything() -> None:
+    async with listening(long_answer) as (port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST)
+        received = 0
+        while piece := await reader.read(1_000_000):
+            received += len(piece)
+            await asyncio.sleep(0.001)
+        assert received > 16_000_000
+        writer.close()
+
+
+async def test_a_connection_on_which_nothing_is_asked_ends() -> None:
+    async with listening(short_answer) as (port, state):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+        writer.close()
+        await all_ended(state)
+
+
+async def test_pipelined_requests_are_all_answered() -> None:
+    async with listening(short_answer) as (port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST * 100)
+        async with asyncio.timeout(5):
+            for _ in range(100):
+                assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+        writer.close()

@@ -1,0 +1,49 @@
+"""A body within its limit is read whole; anything else ends before it costs anything."""
+
+import pytest
+from starlette.datastructures import Headers
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.transports.http.request import read_body
+from tests.transports.asgi import GONE, Receives, part
+
+pytestmark = pytest.mark.anyio
+
+
+async def read(receives: Receives, length: str | None = None, limit: int = 10) -> bytes:
+    headers = Headers({} if length is None else {"content-length": length})
+    return await read_body(headers, receives, limit)
+
+
+@pytest.mark.parametrize("length", [None, "10", "5", "0", "nonsense", "-1", "²"])
+async def test_a_body_within_the_limit_is_read_whole(length: str | None) -> None:
+    assert (
+        await read(Receives(part(b"01234", more=True), part(b"", more=True), part(b"56789")), length) == b"0123456789"
+    )
+
+
+async def test_an_empty_body_is_empty() -> None:
+    assert await read(Receives({"type": "http.request"}), "0") == b""
+
+
+@pytest.mark.parametrize("length", ["11", "00000000000000000000000000011", "9" * 5000])
+async def test_a_body_that_is_announced_too_large_is_not_read(length: str) -> None:
+    receives = Receives(part(b"x"))
+    with pytest.raises(RunError, match="larger than 10 bytes") as raised:
+        await read(receives, length)
+    assert (raised.value.reason, receives.taken) == (Reason.request_too_large, 0)
+
+
+@pytest.mark.parametrize("length", [None, "3"])
+async def test_a_body_that_becomes_too_large_is_not_read_further(length: str | None) -> None:
+    receives = Receives(part(b"012345", more=True), part(b"678901", more=True), part(b"never"))
+    with pytest.raises(RunError) as raised:
+        await read(receives, length)
+    assert (raised.value.reason, receives.taken) == (Reason.request_too_large, 2)
+
+
+@pytest.mark.parametrize("before", [[], [part(b"01", more=True)]])
+async def test_a_caller_who_leaves_in_the_middle_is_gone(before: list[dict[str, object]]) -> None:
+    with pytest.raises(RunError) as raised:
+        await read(Receives(*before, GONE), "9")
+    assert raised.value.reason is Reason.canceled
