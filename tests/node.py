@@ -1,7 +1,7 @@
 """Node and the packages that the tests run with it: official clients, and a generator of clients.
 
-Node itself comes with the type checker. The packages are those of ``tests/node/package-lock.json``. npm puts them beside
-it when a test first asks for them, and again when the lock has changed; git ignores them.
+Node itself comes with the type checker. The packages are those of ``tests/node/package-lock.json``. npm puts them
+beside it when a test first asks for them, and again when the lock has changed; git ignores them.
 """
 
 import asyncio
