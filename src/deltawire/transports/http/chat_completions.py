@@ -35,7 +35,7 @@ class ChatCompletions:
         headers = Headers(scope=scope)
         run = self._engine.arrive("chat")
         try:
-            must_be_json(headers.get("content-type"))
+            must_be_json(headers.getlist("content-type"))
             request = chat_request(await read_body(headers, receive, self._settings.max_body_bytes))
             function = self._engine.plan(request.model).function
             asked = request.run_request(function, self._conversations[request.model])

@@ -37,7 +37,7 @@ class RunFunction:
                 raise RunError(
                     Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"
                 )
-            must_be_json(headers.get("content-type"))
+            must_be_json(headers.getlist("content-type"))
             request = codec.run_request(await read_body(headers, receive, self._settings.max_body_bytes))
         except RunError as error:
             await send_problem(send, run.refuse(error))
