@@ -1,6 +1,5 @@
 """What all tests share: the event loop, the served matrix, and what becomes of programs that are not installed."""
 
-import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
@@ -10,9 +9,9 @@ import pytest
 from tests.matrix.provider import Provider
 from tests.matrix.server import APP, Server, serving
 from tests.matrix.stage import Matrix, in_process
+from tests.missing import MISSING, leave_out
+from tests.node import node_modules as node_modules  # a fixture
 from tests.upstream import never_accepting_port, refused_port
-
-_missing: set[str] = set()
 
 
 @pytest.fixture(scope="session")
@@ -77,18 +76,11 @@ def program() -> Callable[[str], str]:
     the end of the run; with ``DELTAWIRE_TEST_REQUIRE_ALL=1`` it fails."""
 
     def find(name: str) -> str:
-        path = shutil.which(name)
-        if path is not None:
-            return path
-        message = f"the program '{name}' is not installed"
-        if os.environ.get("DELTAWIRE_TEST_REQUIRE_ALL") == "1":
-            pytest.fail(message)
-        _missing.add(name)
-        pytest.skip(message)
+        return shutil.which(name) or leave_out(name, f"the program '{name}' is not installed")
 
     return find
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _missing:
-        terminalreporter.write_line(f"Left out for want of programs: {', '.join(sorted(_missing))}", yellow=True)
+    if MISSING:
+        terminalreporter.write_line(f"Left out for want of programs: {', '.join(sorted(MISSING))}", yellow=True)

@@ -172,6 +172,8 @@ class Call:
 
     function: str
     input: str = '{"message":"hi"}'
+    messages: str = ""
+    """The messages on OpenAI's wire, where they are others than the input's one text."""
     members: str = ""
     """Members beside the input, as they stand in the JSON."""
     body: bytes | None = None
@@ -196,6 +198,8 @@ class Call:
                 pass
             case "input":
                 call.input = rest
+            case "messages":
+                call.messages = rest
             case "with":
                 call.members = "," + rest
             case "path":
@@ -224,6 +228,17 @@ class Call:
     def invoke_request(self) -> bytes:
         named = f'{{"type":"{self.function}","input":{self.input}{self.members}}}'
         return self.body if self.body is not None else named.encode()
+
+    def chat_request(self, *, stream: bool) -> bytes:
+        streamed = ',"stream":true' if stream else ""
+        if self.body is not None:
+            return self.body
+        messages = self.messages or json.dumps([{"role": "user", "content": said} for said in self._texts()])
+        return f'{{"model":"{self.function}","messages":{messages}{streamed}{self.members}}}'.encode()
+
+    def _texts(self) -> list[str]:
+        given: dict[str, str] = json.loads(self.input)
+        return [*given.values()]
 
 
 _BODIES: dict[str, bytes] = {

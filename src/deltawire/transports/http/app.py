@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Engine
+from deltawire.transports.http.chat_completions import ChatCompletions, ListModels
 from deltawire.transports.http.functions import ListFunctions, RunFunction
 from deltawire.transports.http.guard import Guard
 from deltawire.transports.http.health import healthz, readyz
@@ -23,10 +24,14 @@ from deltawire.transports.http.websocket import NoWebSocket, UpgradeRequired, We
 def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> ASGIApp:
     """``on_loopback``: the server listens on loopback only, so that the ``Host`` must be a name of this machine."""
     listing = ListFunctions(engine)
+    models = ListModels(engine)
     routes = [
         _route("/v1/functions", GET=listing),
         _route("/v1/functions/{name}", GET=listing, POST=RunFunction(engine, settings)),
         _route("/invoke", POST=Invoke(engine, settings)),
+        _route("/v1/chat/completions", POST=ChatCompletions(engine, settings)),
+        _route("/v1/models", GET=models),
+        _route("/v1/models/{id}", GET=models),
         _route("/v1/ws", GET=UpgradeRequired(engine)),
         WebSocketRoute("/v1/ws", WebSocket(engine, settings)),
         WebSocketRoute("/{path:path}", NoWebSocket(engine)),

@@ -13,12 +13,11 @@ from deltawire.transports import codec
 from deltawire.transports.http.accept import negotiate
 from deltawire.transports.http.event_stream import NDJSON, SSE, TEXT, Media, send_events
 from deltawire.transports.http.replies import send_json, send_problem
-from deltawire.transports.http.request import cancelled_when_left, read_body
+from deltawire.transports.http.request import JSON, cancelled_when_left, must_be_json, read_body
 from deltawire.transports.http.settings import HttpSettings
 
-_JSON = "application/json"
 _STREAMS: dict[str, Media] = {"text/event-stream": SSE, "application/x-ndjson": NDJSON, "text/plain": TEXT}
-_OFFERED = (_JSON, *_STREAMS)
+_OFFERED = (JSON, *_STREAMS)
 
 
 class RunFunction:
@@ -38,7 +37,7 @@ class RunFunction:
                 raise RunError(
                     Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"
                 )
-            _must_be_json(headers.get("content-type"))
+            must_be_json(headers.getlist("content-type"))
             request = codec.run_request(await read_body(headers, receive, self._settings.max_body_bytes))
         except RunError as error:
             await send_problem(send, run.refuse(error))
@@ -86,10 +85,3 @@ def described(function: Function) -> dict[str, object]:
         "input": function.input_schema(),
         "output": function.output.json_schema(),
     }
-
-
-def _must_be_json(content_type: str | None) -> None:
-    """A body without a type is taken for JSON; a wrong type is a mistake, and how a foreign page's form would come."""
-    media = (content_type or _JSON).partition(";")[0].strip().lower()
-    if media != _JSON and not (media.startswith("application/") and media.endswith("+json")):
-        raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {_JSON}")
