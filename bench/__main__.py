@@ -58,7 +58,7 @@ async def _run(servers: Sequence[Server], pace: Pace, rounds: int, cores: tuple[
     with contextlib.ExitStack() as ending:
         folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="deltawire-bench-")))
         async with PacedUpstream(pace.streams, pace.rate) as upstream:
-            print(f"SSE, {pace}: server on core {cores[0]}, upstream and callers on core {cores[1]}", flush=True)
+            print(f"{pace}: server on core {cores[0]}, upstream and callers on core {cores[1]}", flush=True)
             processes: list[ServerProcess] = []
             for server in servers:
                 process = await _started(server, folder / server.name, upstream.port, cores[0], ending, measured)

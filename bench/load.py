@@ -31,6 +31,22 @@ class Call:
         ]
         return "\r\n".join([*lines, "", ""]).encode() + self.body
 
+    def after_head(self) -> bytes:
+        """What a caller sends when the server has answered for the first time."""
+        return b""
+
+    def tokens(self, data: bytes) -> int:
+        """How many tokens are in what was read."""
+        return data.count(MARK)
+
+    def over(self, data: bytes) -> bool:  # noqa: ARG002 (for calls that need it)
+        """Whether it is for the caller to close the connection now."""
+        return False
+
+    def answer(self, reads: list[bytes]) -> tuple[int, bytes]:
+        """Status and body; status 0 when the answer is not whole."""
+        return _answer(reads)
+
 
 class Load:
     """A number of callers of one server, each with a connection and a stream of its own."""
@@ -43,11 +59,10 @@ class Load:
     async def open(self, streams: int, *, over: float) -> None:
         """Open so many streams, spread over that many seconds."""
         loop = asyncio.get_running_loop()
-        request = self._call.request(self._port)
         begun = time.monotonic()
         for number in range(streams):
             await asyncio.sleep(begun + over * number / streams - time.monotonic())
-            _, caller = await loop.create_connection(lambda: _Caller(request), "127.0.0.1", self._port)
+            _, caller = await loop.create_connection(lambda: _Caller(self._call, self._port), "127.0.0.1", self._port)
             self._callers.append(caller)
 
     @property
@@ -77,7 +92,7 @@ class Load:
         """What is wrong with the answers, when the upstream sent that many tokens to each stream."""
         counts: list[int] = []
         for caller in self._callers:
-            status, body = _answer(caller.reads)
+            status, body = self._call.answer(caller.reads)
             if status != 200:
                 return f"a reply with status {status}: {body[:200]!r}"
             count = count_exact(self._call.text_of(body))
@@ -88,8 +103,9 @@ class Load:
 
 
 class _Caller(asyncio.Protocol):
-    def __init__(self, request: bytes) -> None:
-        self._request = request
+    def __init__(self, call: Call, port: int) -> None:
+        self._call = call
+        self._port = port
         self._transport: asyncio.Transport
         self.tokens = 0
         self.reads: list[bytes] = []
@@ -98,11 +114,15 @@ class _Caller(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.write(self._request)
+        self._transport.write(self._call.request(self._port))
 
     def data_received(self, data: bytes) -> None:
-        self.tokens += data.count(MARK)
+        if not self.reads:
+            self._transport.write(self._call.after_head())
+        self.tokens += self._call.tokens(data)
         self.reads.append(data)
+        if self._call.over(data):
+            self._transport.close()
         if self.tokens:
             self.begun.set()
 

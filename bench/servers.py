@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.load import Call
 from bench.nginx import find_nginx, nginx_command
+from bench.websocket import WebSocketCall, text_of
 
 Command = Callable[[Path, int, int], list[str]]
 """A folder for the server's own files, the port to serve, the upstream's port -> the command to run."""
@@ -76,6 +77,19 @@ DELTAWIRE = Server(
     ),
 )
 
+DELTAWIRE_WS = Server(
+    name="deltawire-ws",
+    command=_deltawire_command,
+    environment=_openai_environment,
+    call=WebSocketCall(
+        path="/v1/ws",
+        body=json.dumps(
+            {"type": "run", "id": "1", "function": "chat", "input": {"message": "Say something long."}}
+        ).encode(),
+        text_of=text_of,
+    ),
+)
+
 NGINX = Server(
     name="nginx",
     command=nginx_command,
@@ -87,4 +101,4 @@ NGINX = Server(
     missing=lambda: None if find_nginx() else "nginx is not installed",
 )
 
-SERVERS = (DELTAWIRE, NGINX)
+SERVERS = (DELTAWIRE, DELTAWIRE_WS, NGINX)

@@ -35,6 +35,7 @@ def environment(provider: Provider) -> Generator[dict[str, str]]:
             "DELTAWIRE_MODEL": "openai:m",
             "OPENAI_API_KEY": "the-provider-key",
             "OPENAI_BASE_URL": provider.base_url,
+            "DELTAWIRE_PROVIDERS__OPENAI__KEEP_ALIVE": "0",  # what a call meets must not depend on the one before it
             "DELTAWIRE_PROVIDERS__REFUSED__BASE_URL": f"http://127.0.0.1:{refused}/v1",
             "DELTAWIRE_PROVIDERS__DEAF__BASE_URL": f"http://127.0.0.1:{deaf}/v1",
         }

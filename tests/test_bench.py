@@ -1,7 +1,7 @@
 """The benchmark tells a server that loses or alters tokens from one that does not, and judges by its medians."""
 
 from bench.paced import Figure
-from bench.servers import DELTAWIRE, NGINX
+from bench.servers import DELTAWIRE, DELTAWIRE_WS, NGINX
 from bench.table import row, verdict
 from bench.tokens import MARK, count_exact, token
 
@@ -23,7 +23,20 @@ def test_the_text_is_found_in_what_each_server_sends() -> None:
     ours = b'event: started\ndata: {}\n\nevent: text\ndata: {"text":"a\\n"}\n\n:\nevent: text\ndata: {"text":"b"}\n\n'
     theirs = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: {"choices":[]}\n\ndata: [DONE]\n\n'
     assert DELTAWIRE.call.text_of(ours) == "a\nb"
+    socket = b'{"type":"started"}\n{"type":"text","id":"1","text":"a\\n"}\n{"type":"text","id":"1","text":"b"}'
+    assert DELTAWIRE_WS.call.text_of(socket) == "a\nb"
     assert NGINX.call.text_of(theirs) == "a"
+
+
+def test_a_websockets_frames_are_read_as_messages_and_their_lengths_are_no_tokens() -> None:
+    head = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n"
+    text = b'{"type":"text","id":"1","text":"%b"}' % (b"x" * 200 + MARK)
+    long = b"\x81\x7e" + len(text).to_bytes(2) + text
+    end = b'\x81\x13{"type":"finished"}'
+    call = DELTAWIRE_WS.call
+    assert call.answer([head + long[:50], long[50:] + b"\x89\x04ping", end]) == (200, text + b'\n{"type":"finished"}')
+    assert call.answer([head + long]) == (0, text)
+    assert call.tokens(long) == 1
 
 
 def figure(micros: float, *, far_core: float = 0.2, pace_kept: float = 1.0) -> Figure:

@@ -144,3 +144,9 @@ def test_every_file_that_the_readme_links_to_exists() -> None:
     assert links
     for link in links:
         assert (ROOT / link).exists(), link
+
+
+def test_openais_client_prints_an_answer(shop: Server, tmp_path: Path) -> None:
+    [code] = [block for block in blocks("python") if "from openai import" in block]
+    (tmp_path / "ask.py").write_text(code.replace("http://localhost:8000", shop.url))
+    assert run([sys.executable, "ask.py"], tmp_path).strip()

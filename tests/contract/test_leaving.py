@@ -126,7 +126,7 @@ async def test_leaving_while_the_first_token_is_awaited(matrix: Matrix, transpor
     await leaves(matrix, matrix.server, transport, way, nothing)
 
 
-@pytest.mark.parametrize("transport", ["json", "invoke"])
+@pytest.mark.parametrize("transport", ["json", "invoke", "chat"])
 @either_way
 async def test_leaving_while_the_answer_of_a_plain_call_grows(matrix: Matrix, transport: str, way: str) -> None:
     matrix.provider.always(head(), text("Hel"), silence())
@@ -140,7 +140,7 @@ async def test_leaving_in_the_middle_of_a_stream(matrix: Matrix, transport: str,
     await leaves(matrix, matrix.server, transport, way, a_piece)
 
 
-@pytest.mark.parametrize("transport", ["sse", "ndjson"])
+@pytest.mark.parametrize("transport", ["sse", "ndjson", "chat_stream"])
 @either_way
 async def test_leaving_when_the_headers_are_out_and_there_is_no_content(
     matrix: Matrix, hurried_server: Server, transport: str, way: str
@@ -184,7 +184,7 @@ async def test_leaving_while_the_function_renders(
 
 @over_http
 async def test_leaving_before_the_request_is_complete(matrix: Matrix, transport: str) -> None:
-    path = "/invoke" if transport == "invoke" else "/v1/functions/say"
+    path = HttpCaller(transport, matrix.server.url).request(Call("say")).url.path
     _, writer = await asyncio.open_connection("127.0.0.1", matrix.server.port)
     writer.write(f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{{".encode())
     await writer.drain()

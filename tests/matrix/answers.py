@@ -32,8 +32,19 @@ def answer(transport: str, reply: Reply) -> str:
             return json.loads(reply.body)["output"]
         case "invoke":
             return json.loads(reply.body)["text"]
+        case "chat":
+            return json.loads(reply.body)["choices"][0]["message"]["content"]
+        case "chat_stream":
+            return "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks(reply))
         case _:
             return "".join(event["text"] for event in events(transport, reply) if event["type"] == "text")
+
+
+def chunks(reply: Reply) -> list[Event]:
+    """The chunks of a stream of OpenAI's wire, whose end marker is there."""
+    *parts, end = [part.removeprefix("data: ") for part in _sse_parts(reply.body.decode())]
+    assert end == "[DONE]"
+    return [json.loads(part) for part in parts]
 
 
 def _sse_parts(content: str) -> list[str]:

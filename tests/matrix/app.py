@@ -103,6 +103,11 @@ def exhausted(message: str) -> str:
     return next(iter(()), *message[:0])  # fails on purpose
 
 
+@function(retries=0)
+def tally(numbers: list[int]) -> str:
+    return str(sum(numbers))
+
+
 @function
 def interrupting(message: str) -> NoReturn:
     raise KeyboardInterrupt(f"this function interrupts on purpose: {message}")

@@ -9,16 +9,32 @@ from math import ceil
 
 from tests.matrix.document import PAGE, Block, Section, Table, sections
 from tests.matrix.notation import Call, Script
-from tests.matrix.transports import HTTP, TRANSPORTS
+from tests.matrix.transports import GROUPS, TRANSPORTS
 
 _PLACE = re.compile(r'"<(\w+)>"|<(\w[\w ]*)>')
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 _LINES = ("text/event-stream", "application/x-ndjson")
+_PLACES = {
+    "invoke": ("/invoke", "OPTIONS, POST"),
+    "chat": ("/v1/chat/completions", "OPTIONS, POST"),
+    "chat_stream": ("/v1/chat/completions", "OPTIONS, POST"),
+}
+_CHAT_SHAPE = '{"model": "…", "messages": […]}'
 _SHAPES = {
     "invoke": '{"type": "…", "input": …}',
+    "chat": _CHAT_SHAPE,
+    "chat_stream": _CHAT_SHAPE,
     "ws": '{"type": "run", "id": "…", "function": "…", "input": …} or {"type": "cancel", "id": "…"}',
 }
-OPEN = {"run_id": "<run_id>", "heartbeats": "<heartbeats>", "length": "<length>", "etag": "<etag>"}
+_FINISH = {"stop": '"stop"', "refusal": '"stop"', "length": '"length"', "content_filter": '"content_filter"'}
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+OPEN = {
+    "run_id": "<run_id>",
+    "heartbeats": "<heartbeats>",
+    "length": "<length>",
+    "created": "<created>",
+    "etag": "<etag>",
+}
 """What only the reply can tell."""
 
 
@@ -137,7 +153,7 @@ class Contract:
                 for transport in block.words.split():
                     if transport not in TRANSPORTS:
                         raise ValueError(f"{title}: no transport is called {transport!r}")
-                    if transport in _on(row.get("on", "")):
+                    if transport in on(row.get("on", "")):
                         expected = self._expected(block.text, row, transport)
                         found.append(Cell(title, row["outcome"], transport, row, expected))
         return found
@@ -165,7 +181,7 @@ class Contract:
 
         def optional(match: re.Match[str]) -> str:
             names = [quoted or bare for quoted, bare in _PLACE.findall(match[1])]
-            return match[1] if all(values.get(name) is not None for name in names) else ""
+            return match[1] if all(name in OPEN or values.get(name) is not None for name in names) else ""
 
         return _PLACE.sub(place, _OPTIONAL.sub(optional, template))
 
@@ -175,8 +191,7 @@ class Contract:
         call = Call.read(row["function"], row["caller"])
         retry_after = row.get("retry_after") or None
         path, allow = f"/v1/functions/{call.function}", "GET, HEAD, OPTIONS, POST"
-        if transport == "invoke":
-            path, allow = "/invoke", "OPTIONS, POST"
+        path, allow = _PLACES.get(transport, (path, allow))
         values: dict[str, str | None] = {
             "function": row["function"],
             "variant": json.dumps(row.get("variant") or None),
@@ -201,20 +216,44 @@ class Contract:
             "accept_encoding": "gzip" if "content-encoding: br" in row["caller"] else None,
             "allow": allow if row.get("reason") == "method_not_allowed" else None,
         }
+        values |= _chat_values(row, reason)
         message = row.get("message")
         values["message"] = None if message is None else self._filled(message, values)
         return values
 
 
-def _on(words: str) -> list[str]:
-    named = [transport for word in words.split() for transport in (HTTP if word == "HTTP" else [word])]
-    return named or [*TRANSPORTS]
+def on(words: str) -> list[str]:
+    """The transports that the words of a column name: their names and groups, but for those behind a ``-``."""
+    named = [transport for word in words.split() if word[0] != "-" for transport in GROUPS.get(word, [word])]
+    but = [transport for word in words.split() if word[0] == "-" for transport in GROUPS.get(word[1:], [word[1:]])]
+    return [transport for transport in named or TRANSPORTS if transport not in but]
 
 
 def _output(row: dict[str, str], transport: str) -> str:
     if "output" in row:
         return row["output"]
     return json.dumps(row["text"]) if transport == "json" else "null"
+
+
+def _chat_values(row: dict[str, str], reason: dict[str, str]) -> dict[str, str | None]:
+    """What OpenAI's wire calls by other names."""
+    said = row["output"] if row["typed"] == "yes" and "output" in row else row["text"]
+    refused = row.get("finish_reason") == "refusal"
+    status = int(reason.get("status", 0))
+    named = row.get("param") or ("model" if row.get("reason") == "unknown_function" else None)
+    sent, received = map(int, (row.get("usage") or "0 0").split())
+    return {
+        "chat_field": "refusal" if refused else "content",
+        "chat_content": "null" if refused else json.dumps(said, ensure_ascii=False),
+        "chat_refusal": json.dumps(said, ensure_ascii=False) if refused else "null",
+        "chat_finish": _FINISH.get(row.get("finish_reason", ""), "null"),
+        "chat_usage": f'{{"prompt_tokens":{sent},"completion_tokens":{received},"total_tokens":{sent + received}}}'
+        if row.get("usage")
+        else None,
+        "chat_type": _TYPES.get(status) or ("server_error" if status >= 500 else "invalid_request_error"),
+        "param": json.dumps(named),
+        "no_retry": "false" if reason.get("again") == "no" else None,
+    }
 
 
 def _usage(counts: str) -> str:

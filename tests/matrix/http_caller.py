@@ -14,7 +14,11 @@ from tests.matrix.notation import Call, Script, Stop
 from tests.matrix.reply import Reply
 from tests.matrix.transports import ACCEPT, STREAMS
 
-_BEAT = {"sse": re.compile(rb"(?:^|\n):\n$"), "ndjson": re.compile(rb"(?:^|\n)\n$")}
+_BEAT = {
+    "sse": re.compile(rb"(?:^|\n):\n$"),
+    "chat_stream": re.compile(rb"(?:^|\n):\n$"),
+    "ndjson": re.compile(rb"(?:^|\n)\n$"),
+}
 _TIMEOUT = httpx.Timeout(10)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the usual context reads all certificates of the machine
 
@@ -76,12 +80,16 @@ class HttpCaller:
             return Reply(_head(response), response.content, complete=True)
 
     def request(self, call: Call, trace: object = None) -> httpx.Request:
-        invoked = self.transport == "invoke"
-        body = call.invoke_request() if invoked else call.run_request()
         headers = {"content-type": "application/json"}
-        if not invoked and call.accept != "missing":
-            headers["accept"] = ACCEPT[self.transport] + (";q=0" if call.accept == "q=0" else "")
-        path = "/invoke" if invoked else f"/v1/functions/{call.function}"
+        match self.transport:
+            case "invoke":
+                path, body = "/invoke", call.invoke_request()
+            case "chat" | "chat_stream":
+                path, body = "/v1/chat/completions", call.chat_request(stream=self.transport == "chat_stream")
+            case _:
+                path, body = f"/v1/functions/{call.function}", call.run_request()
+                if call.accept != "missing":
+                    headers["accept"] = ACCEPT[self.transport] + (";q=0" if call.accept == "q=0" else "")
         return httpx.Request(
             call.method,
             self._url + (call.path or path),

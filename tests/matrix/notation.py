@@ -173,6 +173,8 @@ class Call:
 
     function: str
     input: str = '{"message":"hi"}'
+    messages: str = ""
+    """The messages on OpenAI's wire, where they are others than the input's one text."""
     members: str = ""
     """Members beside the input, as they stand in the JSON."""
     body: bytes | None = None
@@ -199,6 +201,8 @@ class Call:
                 pass
             case "input":
                 call.input = rest
+            case "messages":
+                call.messages = rest
             case "with":
                 call.members = "," + rest
             case "path":
@@ -243,6 +247,15 @@ class Call:
                 return gzip.compress(body)
             case _:
                 return body
+
+    def chat_request(self, *, stream: bool) -> bytes:
+        streamed = ',"stream":true' if stream else ""
+        messages = self.messages or json.dumps([{"role": "user", "content": said} for said in self._texts()])
+        return self._coded(f'{{"model":"{self.function}","messages":{messages}{streamed}{self.members}}}')
+
+    def _texts(self) -> list[str]:
+        given: dict[str, str] = json.loads(self.input)
+        return [*given.values()]
 
 
 _BODIES: dict[str, bytes] = {

@@ -8,7 +8,8 @@ from uuid import UUID
 from tests.matrix.cells import OPEN
 
 _RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_HEARTBEATS = {"sse": r"(?::\n)+", "ndjson": r"\n+"}
+_CREATED = re.compile(rb'"created":(\d{10})\b')
+_HEARTBEATS = {"sse": r"(?::\n)+", "ndjson": r"\n+", "chat_stream": r"(?::\n)+"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Reply:
         expected = expected.replace(OPEN["run_id"], self.run_id or "(a run id)")
         expected = expected.replace(OPEN["length"], str(len(self.body)))
         expected = expected.replace(OPEN["etag"], hashlib.sha256(self.body).hexdigest()[:32])
+        if created := _CREATED.search(self.body):
+            expected = expected.replace(OPEN["created"], created[1].decode())
         came = self.written()
         beats = re.escape(expected).replace(re.escape(OPEN["heartbeats"]), _HEARTBEATS.get(transport, ""))
         return came if re.fullmatch(beats, came) else expected

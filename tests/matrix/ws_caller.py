@@ -131,6 +131,8 @@ async def shuts_down(server: Server) -> None:
                 _, writer = await asyncio.open_connection("127.0.0.1", server.port)
             except ConnectionRefusedError:
                 return
+            except ConnectionResetError:  # was in the queue when that was closed
+                continue
             writer.close()
 
 

@@ -154,6 +154,22 @@ async def test_a_caller_who_sends_what_is_too_large_is_not_reset_but_told(server
     writer.close()
 
 
+async def test_a_socket_that_is_closed_in_the_middle_of_a_flood_leaves_no_traceback(
+    server: Server, provider: Provider
+) -> None:
+    provider.always(*FLOODS)
+    for _ in range(10):
+        async with socket(server) as on:
+            await on.run("1")
+            assert [(await on.next())["type"], (await on.next())["type"]] == ["started", "text"]
+            await on.connection.send("x" * (MIB + 1))
+            with pytest.raises(ConnectionClosed):
+                await on.of("1")
+    for _ in range(10):
+        await (await provider.requested()).client_left()
+    assert [line["outcome"] for line in server.runs_logged()] == ["canceled"] * 10
+
+
 async def test_a_text_that_is_not_utf_8_closes_the_socket_without_a_traceback(server: Server) -> None:
     async with socket(server) as on:
         await on.connection.send(b"\xff", text=True)

@@ -11,6 +11,7 @@ from contextlib import suppress
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 from websockets.exceptions import ConnectionClosed
 
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
@@ -179,33 +180,44 @@ async def _closed(on: Socket) -> tuple[int, str]:
     return closed.value.rcvd.code, closed.value.rcvd.reason
 
 
-async def test_a_caller_who_neither_reads_nor_answers_a_ping_is_cut() -> None:
-    ended = asyncio.Event()
+@pytest.mark.parametrize(("words", "pause"), [("x" * 60_000, 0.0), ("x", 0.005)], ids=["floods", "talks"])
+async def test_a_caller_who_neither_reads_nor_answers_a_ping_is_cut(words: str, pause: float) -> None:
+    ended, gone = asyncio.Event(), asyncio.Event()
 
-    async def floods(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
         await send({"type": "websocket.accept"})
         with suppress(OSError):
             while True:
-                await send({"type": "websocket.send", "text": "x" * 60_000})
+                await send({"type": "websocket.send", "text": words})
+                await asyncio.sleep(pause)
         ended.set()
 
+    class Protocol(WebSocketProtocol):
+        @override
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            gone.set()
+
     config = uvicorn.Config(
-        floods, ws=WebSocketProtocol, ws_ping_interval=0.1, ws_ping_timeout=0.1, lifespan="off", log_config=None, port=0
+        app, ws=Protocol, ws_ping_interval=0.1, ws_ping_timeout=0.1, lifespan="off", log_config=None, port=0
     )
     config.load()
     state = uvicorn.Server(config).server_state
     loop = asyncio.get_running_loop()
-    listening = await loop.create_server(lambda: WebSocketProtocol(config, state, {}), "127.0.0.1", 0)
+    listening = await loop.create_server(lambda: Protocol(config, state, {}), "127.0.0.1", 0)
     _, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
     writer.write(
         b"GET / HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
         b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
-    async with asyncio.timeout(5):
-        await ended.wait()
-    assert not state.connections
-    writer.transport.abort()
-    listening.close()
+    try:
+        async with asyncio.timeout(5):
+            await ended.wait()
+            await gone.wait()
+        assert not state.connections
+    finally:
+        writer.transport.abort()
+        listening.close()
 
 
 def _nothing_is_left(before: dict[str, int], after: dict[str, int]) -> None:

@@ -53,6 +53,12 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     @override
+    def handle_websocket_upgrade(self) -> None:
+        super().handle_websocket_upgrade()  # from here the connection is another protocol's, which will hear of its end
+        if self._watch is not None:
+            self._watch.cancel()
+
+    @override
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         few = 0 < len(self.pipeline) <= _MOST_PIPELINED

@@ -10,6 +10,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from deltawire.transports.http.websocket import DRAIN
 
 _GRACE = 1.0
+"""Seconds for which what is written may still be on its way to a caller that is given up."""
+_NO_PONG = 1011
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
@@ -34,7 +36,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         assert closed is not None
         self.stop_keepalive()
         self.close_sent = True
-        self.queue.put_nowait({"type": "websocket.disconnect", "code": closed.code, "reason": closed.reason})
+        self._tell(closed.code, closed.reason)
         self.transport.write(b"".join(self.conn.data_to_send()))
         if not self.transport.can_write_eof():  # TLS
             self.transport.close()
@@ -49,4 +51,11 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     def keepalive_timeout(self) -> None:
         """A close waits until everything is written, which never happens where nobody reads."""
         super().keepalive_timeout()
+        self._tell(_NO_PONG, "")
         self.loop.call_later(_GRACE, self.transport.abort)
+
+    def _tell(self, code: int, reason: str) -> None:
+        """The app hears that the connection is over before it sends anything more, which would be its mistake."""
+        self.disconnected = True
+        self.writable.set()
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})

@@ -46,6 +46,11 @@ class Text(Struct, frozen=True, gc=False, tag="text"):
     text: str
 
 
+class Refusal(Text, frozen=True, gc=False, tag="text"):
+    """A piece of the answer in which the model says that it will not answer: a text like any other, except on wires
+    that have a place of its own for it."""
+
+
 class Reasoning(Struct, frozen=True, gc=False, tag="reasoning"):
     """A piece of the model's reasoning, which is never part of the answer."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict
@@ -56,6 +57,14 @@ def messages_of(rendered: object) -> tuple[Message, ...]:
     if not messages:
         raise ValueError("the prompt is empty: give it a system, user or other message")
     return tuple(messages)
+
+
+def instructed(messages: tuple[Message, ...], instructions: Sequence[str]) -> tuple[Message, ...]:
+    """The messages with a caller's own instructions after the function's: those come first, if it has any."""
+    if not instructions:
+        return messages
+    own = sum(1 for _ in takewhile(lambda message: message.role == "system", messages))
+    return (*messages[:own], *(Message(role="system", content=said) for said in instructions), *messages[own:])
 
 
 def _said(role: Role, content: object) -> list[Message]:

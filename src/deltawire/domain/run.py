@@ -54,6 +54,15 @@ class RunRequest(Struct, frozen=True, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(gt=0)] | None = None
 
 
+class InstructedRequest(RunRequest, frozen=True):
+    """A call by somebody who says more than the input: instructions, which come after the function's own.
+
+    Not part of a run request as callers write it: only a wire whose form has a place for them makes one.
+    """
+
+    instructions: tuple[str, ...] = ()
+
+
 class RunRecord(Struct, frozen=True, kw_only=True):
     """What observers get when a run is over. Times are in seconds, from the run's arrival."""
 

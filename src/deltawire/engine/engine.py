@@ -19,8 +19,8 @@ from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error, Event, Finished, FinishReason, Started, Text, Usage
 from deltawire.domain.function import Function
 from deltawire.domain.ports import Attempt, Completion, Observer
-from deltawire.domain.prompt import Message, messages_of
-from deltawire.domain.run import RunRecord, RunRequest, new_run_id
+from deltawire.domain.prompt import Message, instructed, messages_of
+from deltawire.domain.run import InstructedRequest, RunRecord, RunRequest, new_run_id
 from deltawire.engine.attempts import Attempts
 from deltawire.engine.deadlines import Deadline
 from deltawire.engine.output import Answer
@@ -172,6 +172,8 @@ class Run:
         deadline.error = self._stopped
         deadline.resume()
         messages = await self._render(plan.function, arguments)
+        if isinstance(request, InstructedRequest):
+            messages = instructed(messages, request.instructions)
         deadline.resume()  # raises for a limit whose interruption the function's own code has swallowed
         attempt = Attempt(
             model=way.models[0].id,

@@ -52,7 +52,7 @@ def invoke_request(body: bytes) -> InvokeRequest:
 def sse(event: Event) -> bytes:
     """One server-sent event (HTML, §9.2): its type as ``event:``, its fields as one line of JSON."""
     if type(event) is Text:
-        return b'event: text\ndata: {"text":' + _line(event.text) + b"}\n\n"
+        return b'event: text\ndata: {"text":' + json_line(event.text) + b"}\n\n"
     name, fields = _tagged(event)
     return b"event: " + name + b"\ndata: " + fields + b"\n\n"
 
@@ -60,13 +60,13 @@ def sse(event: Event) -> bytes:
 def ndjson(event: Event) -> bytes:
     """One line of JSON, tagged with ``type``."""
     if type(event) is Text:
-        return b'{"type":"text","text":' + _line(event.text) + b"}\n"
-    return _one_line(_encode(event)) + b"\n"
+        return b'{"type":"text","text":' + json_line(event.text) + b"}\n"
+    return one_line(_encode(event)) + b"\n"
 
 
 def text(event: Event) -> bytes:
     """The answer's text as UTF-8, and nothing for any other event."""
-    return event.text.encode() if type(event) is Text else b""
+    return event.text.encode() if isinstance(event, Text) else b""
 
 
 def finished(event: Finished) -> bytes:
@@ -144,12 +144,13 @@ def _readable(error: Exception) -> str:
     return words if len(words) <= _LONGEST_WORDS else words[: _LONGEST_WORDS - 1] + "…"
 
 
-def _line(value: str) -> bytes:
+def json_line(value: str) -> bytes:
+    """A string as JSON that no reader of lines cuts."""
     encoded = _encode(value)
-    return encoded if value.isascii() else _one_line(encoded)
+    return encoded if value.isascii() else one_line(encoded)
 
 
-def _one_line(encoded: bytes) -> bytes:
+def one_line(encoded: bytes) -> bytes:
     """Escape what some readers take for the end of a line though no standard says so: U+2028, U+2029 and U+0085."""
     if encoded.isascii():
         return encoded
@@ -162,6 +163,6 @@ def _one_line(encoded: bytes) -> bytes:
 
 def _tagged(event: Event) -> tuple[bytes, bytes]:
     """An event's type, and its JSON without it: msgspec writes the tag first, and no tag needs escaping."""
-    encoded = _one_line(_encode(event))
+    encoded = one_line(_encode(event))
     name = encoded[len(b'{"type":"') : encoded.index(b'"', len(b'{"type":"'))]
     return name, b"{" + encoded[len(b'{"type":"') + len(name) + len(b'",') :]

@@ -30,12 +30,13 @@ class _Last:
 async def reach(model: str, functions: list[str], settings: Settings, *, call: bool) -> Reached:
     """Without ``call`` the model's provider is made ready as far as that needs no network."""
     last = _Last()
+    user = functions[0] if functions else "doctor"
     # What the settings say of functions is not about this one.
     alone = settings.model_copy(update={"functions": {}})
     try:
-        core = build_core({"doctor": _greeting}, alone, [last], model=model)
+        core = build_core({user: _greeting}, alone, [last], model=model)
     except DeclarationError as error:
-        message = str(error).replace(", which function 'doctor' uses,", "")
+        message = str(error).replace(f", which function '{user}' uses,", "")
         return Reached(model=model, functions=functions, reached=False, message=message)
     try:
         if model.startswith("local:") and settings.local.model_path is None and not installed():
@@ -43,7 +44,7 @@ async def reach(model: str, functions: list[str], settings: Settings, *, call: b
             return Reached(model=model, functions=functions, reached=False, message=message)
         if not call:
             return Reached(model=model, functions=functions, reached=None)
-        await core.engine.arrive("doctor").outcome("doctor", RunRequest(Raw(b"{}")))
+        await core.engine.arrive("doctor").outcome(user, RunRequest(Raw(b"{}")))
     finally:
         await core.close()
     record = last.record

@@ -5,7 +5,7 @@ import logging
 from msgspec import Struct
 
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import FinishReason, Piece, Reasoning, Text, Usage
+from deltawire.domain.events import FinishReason, Piece, Reasoning, Refusal, Text, Usage
 from deltawire.domain.ports import Completion
 from deltawire.providers import foreign_errors
 from deltawire.providers.openai import chunks
@@ -135,7 +135,7 @@ class Reply:
             if words.refusal:
                 self._refusal.append(words.refusal)
                 if not self._typed:
-                    self._merger.add(Text, words.refusal)
+                    self._merger.add(Refusal, words.refusal)
         if choice.finish_reason:  # some servers write an empty one until there is one
             self.finish_reason = chunks.FINISH_REASONS.get(choice.finish_reason, FinishReason.unknown)
 

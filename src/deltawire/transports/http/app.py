@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.function import Function
 from deltawire.engine.engine import Engine
+from deltawire.transports.http.chat_completions import ChatCompletions, ListModels
 from deltawire.transports.http.cors import Cors
 from deltawire.transports.http.docs import docs_pages
 from deltawire.transports.http.documents import json_document
@@ -30,12 +31,16 @@ from deltawire.transports.http.websocket import NoWebSocket, UpgradeRequired, We
 def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> ASGIApp:
     """``on_loopback``: the server listens on loopback only, so that the ``Host`` must be a name of this machine."""
     listing = ListFunctions(engine)
+    models = ListModels(engine)
     routes = [
         _route("/v1/functions", GET=listing),
         _route("/v1/functions/{name}", GET=listing, POST=RunFunction(engine, settings)),
         _route("/invoke", POST=Invoke(engine, settings)),
         _route("/openapi.json", GET=json_document(lambda: openapi(_functions(engine), _version()))),
         *(_route(path, GET=page) for path, page in docs_pages().items()),
+        _route("/v1/chat/completions", POST=ChatCompletions(engine, settings)),
+        _route("/v1/models", GET=models),
+        _route("/v1/models/{id}", GET=models),
         _route("/v1/ws", GET=UpgradeRequired(engine)),
         WebSocketRoute("/v1/ws", WebSocket(engine, settings)),
         WebSocketRoute("/{path:path}", NoWebSocket(engine)),

@@ -5,7 +5,7 @@ status; when the hold is over the headers go out, and heartbeats keep the connec
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -15,6 +15,8 @@ from deltawire.domain.events import Error, Event, Finished, Started
 from deltawire.transports import codec
 from deltawire.transports.http.replies import NOSNIFF, RUN_ID, Header, send_problem
 from deltawire.transports.http.settings import HttpSettings
+
+SendError = Callable[[Send, Error], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Media:
     content_type: bytes
     encode: codec.Encode
     heartbeat: bytes | None
+    send_error: SendError = send_problem
+    """How a failure is told while it can still be a status."""
 
 
 _GRACE = 1.0
@@ -146,7 +150,7 @@ class _Reply:
         self._writing = True
         await self._fall_silent()
         if not self.begun:
-            await send_problem(self._send, error)
+            await self._media.send_error(self._send, error)
         elif self._media.heartbeat is None:
             raise ResponseAborted(error.reason)
         else:

@@ -1,6 +1,6 @@
 """``/v1/functions``: run a function by its name, and tell which there are."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
 
@@ -17,12 +17,11 @@ from deltawire.transports.http.accept import negotiate
 from deltawire.transports.http.documents import json_document
 from deltawire.transports.http.event_stream import NDJSON, SSE, TEXT, Media, send_events
 from deltawire.transports.http.replies import NO_STORE, RUN_ID, send_json, send_problem, send_whole
-from deltawire.transports.http.request import cancelled_when_left, read_body
+from deltawire.transports.http.request import JSON, cancelled_when_left, must_be_json, read_body
 from deltawire.transports.http.settings import HttpSettings
 
-_JSON = "application/json"
 _STREAMS: dict[str, Media] = {"text/event-stream": SSE, "application/x-ndjson": NDJSON, "text/plain": TEXT}
-_OFFERED = (_JSON, *_STREAMS)
+_OFFERED = (JSON, *_STREAMS)
 
 
 class RunFunction:
@@ -42,7 +41,7 @@ class RunFunction:
                 raise RunError(
                     Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"
                 )
-            _must_be_json(headers.getlist("content-type"))
+            must_be_json(headers.getlist("content-type"))
             request = codec.run_request(await read_body(headers, receive, self._settings.max_body_bytes))
         except RunError as error:
             await send_problem(send, run.refuse(error))
@@ -103,13 +102,3 @@ def described(function: Function) -> dict[str, object]:
         "input": function.input_schema(),
         "output": function.output.json_schema(),
     }
-
-
-def _must_be_json(content_types: Iterable[str]) -> None:
-    """A body without a type is taken for JSON; a wrong type is a mistake, and how a foreign page's form would come. A
-    charset says nothing: JSON is UTF-8 (RFC 8259 §11)."""
-    for content_type in content_types:
-        media = content_type.partition(";")[0].strip().lower()
-        if media == _JSON or (media.startswith("application/") and media.endswith("+json")):
-            continue
-        raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {_JSON}")

@@ -39,10 +39,15 @@ async def send_json(send: Send, body: bytes, *, run_id: str | None = None, statu
 
 async def send_problem(send: Send, error: Error, headers: Iterable[Header] = ()) -> None:
     """The error as a problem document (RFC 9457). ``Retry-After`` is whole seconds, rounded up (RFC 9110 §10.2.3)."""
+    await send_failure(send, error, b"application/problem+json", codec.problem(error), headers)
+
+
+async def send_failure(send: Send, error: Error, media: bytes, body: bytes, headers: Iterable[Header] = ()) -> None:
+    """The error as a document of a form of its own, with the headers that every failure has."""
     more = [NO_STORE, (RUN_ID, error.run_id.encode()), *headers]
     if error.retry_after is not UNSET:
         more.append((b"retry-after", str(math.ceil(error.retry_after)).encode()))
-    await send_whole(send, HTTP_STATUS[error.reason], b"application/problem+json", codec.problem(error), more)
+    await send_whole(send, HTTP_STATUS[error.reason], media, body, more)
 
 
 async def send_whole(send: Send, status: int, media: bytes, body: bytes, headers: Iterable[Header]) -> None:

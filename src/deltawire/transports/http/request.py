@@ -1,7 +1,7 @@
 """Reading a request, and noticing that its caller has left."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 
 from starlette.datastructures import Headers
@@ -11,6 +11,16 @@ from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Run
 
 _LONGEST_LENGTH = 18  # in digits: no body is longer, and Python refuses to read thousands of them
+JSON = "application/json"
+
+
+def must_be_json(content_types: Iterable[str]) -> None:
+    """A body without a type is taken for JSON; a wrong type is a mistake, and how a foreign page's form would come."""
+    for content_type in content_types:
+        media = content_type.partition(";")[0].strip().lower()
+        if media == JSON or (media.startswith("application/") and media.endswith("+json")):
+            continue
+        raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {JSON}")
 
 
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:

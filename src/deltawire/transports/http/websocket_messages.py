@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Error, Event, Finished, Reasoning, Started, Text
+from deltawire.domain.events import Error, Event, Finished, Reasoning, Refusal, Started, Text
 from deltawire.domain.run import RunRequest
 from deltawire.transports import codec
 
@@ -88,6 +88,7 @@ def quoted(text: str) -> bytes:
 _NAMES: dict[type[Event], bytes] = {
     Started: b"started",
     Text: b"text",
+    Refusal: b"text",
     Reasoning: b"reasoning",
     Finished: b"finished",
     Error: b"error",
