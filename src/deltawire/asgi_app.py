@@ -1,6 +1,7 @@
 """The HTTP surface as an ASGI app, to be mounted in one's own."""
 
 import asyncio
+import weakref
 from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -29,6 +30,7 @@ class _Open(NamedTuple):
     app: ASGIApp
     end: AsyncGenerator[None, None]
     """Closes the core when it is closed."""
+    forgotten: "weakref.finalize[[AsyncGenerator[None, None]], App]"
 
 
 class App:
@@ -70,25 +72,32 @@ class App:
         loop = asyncio.get_running_loop()
         opened = self._open.get(loop)
         if opened is None:
+            for ended in [other for other in self._open if other.is_closed()]:
+                self._open.pop(ended).forgotten.detach()
             core, self._first = self._first or self._build(), None
             app = build_app(core.engine, self._settings.http, on_loopback=False)
-            opened = self._open[loop] = _Open(app, _closing(core, self._open, loop))
-            # A generator that has begun is one that its loop closes, at its own end at the latest.
-            await anext(opened.end)
+            end = _closing(core)
+            opened = self._open[loop] = _Open(app, end, weakref.finalize(self, _let_go, end))
+            opened.forgotten.atexit = False
+            # A generator that has begun is one that its loop closes: when nobody has it any more, or at its own end.
+            await anext(end)
         return opened
 
     async def _close(self) -> None:
-        opened = self._open.get(asyncio.get_running_loop())
+        opened = self._open.pop(asyncio.get_running_loop(), None)
         if opened is not None:
+            opened.forgotten.detach()
             await opened.end.aclose()
 
 
-async def _closing(
-    core: Core, still_open: dict[asyncio.AbstractEventLoop, _Open], loop: asyncio.AbstractEventLoop
-) -> AsyncGenerator[None, None]:
+async def _closing(core: Core) -> AsyncGenerator[None, None]:
     """Yields once; being closed, it closes the core."""
     try:
         yield
     finally:
-        still_open.pop(loop, None)
         await core.close()
+
+
+def _let_go(end: AsyncGenerator[None, None]) -> None:
+    """Nobody has the app any more. What holds the core's end must not be garbage together with the core: so it is held
+    by the finalizer that calls this, and by nothing from here on."""

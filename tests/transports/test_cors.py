@@ -4,7 +4,9 @@ import json
 from collections.abc import Generator
 
 import pytest
+from pydantic import ValidationError
 
+from deltawire.transports.http.settings import HttpSettings
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
 from tests.transports.raw import SAY, RawReply, ask
@@ -70,6 +72,12 @@ async def test_replies_and_failures_can_be_read(provider: Provider, open_server:
         assert (reply.status, told(reply)) == (status, seen)
     nowhere = await ask(open_server, "GET", "/nowhere", SHOP)
     assert (json.loads(nowhere.body)["reason"], told(nowhere)) == ("unknown_path", seen)
+
+
+@pytest.mark.parametrize("origins", ["*", "https://*.example", "shop.example", "https://shop.example/page"])
+def test_what_is_no_origin_is_refused_at_start(origins: str) -> None:
+    with pytest.raises(ValidationError, match=r"is no origin: write each as https://example\.com"):
+        HttpSettings.model_validate({"allowed_origins": origins})
 
 
 async def test_a_server_that_allows_no_origin_says_nothing_of_it(server: Server) -> None:
