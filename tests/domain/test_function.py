@@ -353,3 +353,11 @@ def test_a_function_keeps_all_but_its_settings_when_they_change() -> None:
     changed = plain.with_settings(FunctionSettings(model="x:y"))
     assert (changed.name, changed.code, changed.settings.model) == (plain.name, plain.code, "x:y")
     assert plain.settings.model is None
+
+
+def test_a_default_that_no_schema_can_carry_is_refused() -> None:
+    with pytest.raises(DeclarationError, match=r"test_function\.py:\d+: function 'pointing': parameter 'at'"):
+
+        @function
+        def pointing(at: dict[str, str] = {"$ref": "#/nowhere"}) -> str:  # noqa: B006  (never changed)
+            return str(at)

@@ -12,7 +12,7 @@ from pydantic_core import SchemaError
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.ports import OutputSchema
 
-UNUSABLE_TYPE = (PydanticUserError, SchemaError, TypeError, NameError, SyntaxError)
+UNUSABLE_TYPE = (PydanticUserError, SchemaError, TypeError, NameError, SyntaxError, KeyError)
 """What pydantic raises for a type that it cannot read from JSON, or not describe."""
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
