@@ -206,3 +206,31 @@ async def test_in_a_pipe_each_setting_has_one_line_and_all_is_well_at_the_end(tm
     assert (ended.code, ended.err, lines[-1]) == (0, "", "all is well")
     assert ["http.heartbeat", "20", "deltawire.toml: http.heartbeat"] in [re.split(r"\s{2,}", line) for line in lines]
     assert not [secret for secret in SECRETS if secret in ended.out.decode()]
+
+
+async def test_a_function_that_cannot_work_is_a_finding_and_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text("""
+from deltawire import Variant, function
+
+
+@function(variants=[Variant("a", weight=0), Variant("b", weight=0)])
+def nobody() -> str: ...
+
+
+@function(model="openai:m")
+def somebody() -> str: ...
+""")
+    env = {
+        "OPENAI_API_KEY": "sk-the-openai-key",
+        "OPENAI_BASE_URL": "https://me:1/pa55word@r.test/v1?pa55word",
+        "DELTAWIRE_FUNCTIONS__NOBODI__RETRIES": "1",
+    }
+    ended = await deltawire("doctor", "two.py", "--json", "--no-call", env=env, cwd=tmp_path)
+    report = told(ended)
+    assert origins(report)["providers.openai.base_url"][0] == "https://…@r.test/v1?…"
+    assert [model["functions"] for model in report["models"]] == [["somebody"]]
+    messages = [finding["message"] for finding in report["findings"] if finding["where"] == "functions"]
+    assert len(messages) == 2
+    assert "the settings name a function 'nobodi'" in messages[0]
+    assert "all variants of 'nobody' have weight 0" in messages[1]
+    assert ended.code == 1

@@ -1,14 +1,17 @@
 """Models that are asked when the ones before them fail: until there is content, and never after."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from deltawire import Prompt, Timeouts, function
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Error, Event, Finished, Started, Text
+from deltawire.domain.events import Error, Event, Finished, Piece, Started, Text
+from deltawire.domain.ports import Attempt, Completion
+from deltawire.engine.engine import Run
 from deltawire.providers.scripted import Scripted, Step
-from tests.engine.stage import request, stage
+from tests.engine.stage import collected, request, stage
 
 pytestmark = pytest.mark.anyio
 
@@ -154,3 +157,32 @@ async def test_a_model_may_stand_in_the_list_twice() -> None:
     a.say(DOWN)
     async with stage([twice], a=a) as on:
         assert answer(await on.events("twice", HI)) == ("a:same", "hello", 2)
+
+
+class _LeftWhileTheAttemptEnds(Scripted):
+    """Ends its attempts slowly, and meanwhile the run is canceled."""
+
+    run: Run
+
+    async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
+        self.attempts.append(attempt)
+        try:
+            await asyncio.Event().wait()
+            yield Text("never")
+        finally:
+            self.run.cancel()
+            await asyncio.sleep(0)
+
+
+async def test_a_caller_who_leaves_just_when_a_model_is_given_up_leaves_the_run() -> None:
+    a, b, c = _LeftWhileTheAttemptEnds(), Scripted("unused"), Scripted("unused")
+    async with stage([say], a=a, b=b, c=c) as on:
+        a.run = on.arrive()
+        [error] = await collected(a.run, "say", HI)
+        assert isinstance(error, Error)
+        assert error.reason is Reason.canceled
+        on.assert_canceled()
+        assert models_asked(b, c) == []
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0

@@ -1,14 +1,17 @@
 """The one more attempt for a typed answer that is not valid: asked for, counted, and only where nothing was seen."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+
 import msgspec
 import pytest
 from pydantic import BaseModel
 
-from deltawire import function
+from deltawire import Timeouts, function
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Error, FinishReason, Usage
-from deltawire.domain.ports import Completion
-from deltawire.providers.scripted import Step
+from deltawire.domain.events import Error, FinishReason, Piece, Text, Usage
+from deltawire.domain.ports import Attempt, Completion
+from deltawire.providers.scripted import Scripted, Step
 from tests.engine.stage import request, stage
 
 pytestmark = pytest.mark.anyio
@@ -91,3 +94,27 @@ async def test_a_failure_of_the_second_attempt_is_the_runs() -> None:
         outcome = (await on.events("count", HI, whole=True))[-1]
         assert isinstance(outcome, Error)
         assert (outcome.reason, outcome.partial) == (Reason.upstream_error, True)
+
+
+class _Slow(Scripted):
+    """Needs most of the time that it has for its first words."""
+
+    async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
+        self.attempts.append(attempt)
+        await asyncio.sleep(0.3)
+        if len(self.attempts) > 1:
+            yield Text(GOOD)
+        yield Completion(finish_reason=FinishReason.stop)
+
+
+@function(model="slow:m", output=Counted, repair=True, timeouts=Timeouts(first_token=0.5))
+def unhurried(words: str) -> str:
+    return words
+
+
+async def test_an_answer_without_a_word_is_repaired_in_a_time_of_its_own_and_is_not_quoted() -> None:
+    slow = _Slow()
+    async with stage([unhurried], slow=slow) as on:
+        finished = await on.finished("unhurried", HI, whole=True)
+        assert msgspec.json.decode(finished.output or b"") == {"count": 2}
+        assert [message.role for message in slow.attempts[1].messages] == ["user", "user"]

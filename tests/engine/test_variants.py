@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from hashlib import sha256
+from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from deltawire.bootstrap.resolve import resolved
 from deltawire.domain.errors import DeclarationError, Reason
 from deltawire.domain.events import Started
 from deltawire.domain.function import Function
+from deltawire.domain.options import Options
 from deltawire.engine.plan import Plan, Way
 from deltawire.engine.variants import choose
 from deltawire.providers.scripted import Scripted
@@ -196,3 +198,18 @@ def test_the_model_of_a_nearer_source_replaces_the_models_of_a_farther_one(
     monkeypatch.setenv("DELTAWIRE_FUNCTIONS__CHAINED__MODELS", "variable:a, variable:b")
     assert models() == ("variable:a", "variable:b")
     assert resolved({"chained": chained}, Settings.load(), "flag:x")["chained"].ways[0].models == ("flag:x",)
+
+
+@pytest.mark.parametrize("weight", [inf, nan, 1e308, -1])
+def test_a_weight_is_a_number_that_can_be_divided_by(weight: float) -> None:
+    with pytest.raises(DeclarationError, match="weight"):
+
+        @function(variants=[Variant("a", weight=weight), Variant("b")])
+        def odd() -> str: ...  # pyright: ignore[reportUnusedFunction]
+
+
+@pytest.mark.parametrize("user", [None, "u-1", "u-2", "u-3", "u-4"])
+def test_a_weight_next_to_nothing_is_more_than_none(user: str | None) -> None:
+    way = Way("a", 5e-324, Options(), ()), Way("b", 0, Options(), ())
+    for _ in range(20):
+        assert choose(Plan(say, way), user, None).variant == "a"

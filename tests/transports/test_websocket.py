@@ -316,3 +316,27 @@ async def _stands_still(exchange: Exchange) -> None:
         while before != exchange.sent:
             before = exchange.sent
             await asyncio.sleep(0.3)
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        (b"content-length: 5\r\n\r\nhello", 400),
+        (b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (b"cookie: " + b"a" * 9000 + b"\r\n\r\n", 431),
+        (b"".join(b"x-%d: a\r\n" % number for number in range(130)) + b"\r\n", 431),
+    ],
+)
+async def test_a_handshake_that_cannot_be_read_is_refused_and_not_left_waiting(
+    server: Server, more: bytes, status: int
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(
+        b"GET /v1/ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + more
+    )
+    try:
+        reply = await asyncio.wait_for(reader.read(), 5)  # until it is closed
+    finally:
+        writer.close()
+    assert reply.startswith(b"HTTP/1.1 %d " % status)

@@ -1,8 +1,10 @@
 """uvicorn's WebSocket on the ``websockets`` library, but for how it ends.
 
-In: faults of the caller, a caller that is gone without a word, the server's shutdown. Out: a close frame that the
-caller gets to see, and a connection that is gone for certain.
+In: faults of the caller, handshakes that cannot be read, a caller that is gone without a word, the server's shutdown.
+Out: a refusal or a close frame that the caller gets to see, and a connection that is gone for certain.
 """
+
+from http import HTTPStatus
 
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -25,6 +27,21 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.queue.put_nowait({"type": DRAIN})  # pyright: ignore[reportArgumentType]  (a message of our own)
         else:
             super().shutdown()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        """A handshake that the library cannot read (it has a body, a header of more than 8 KB, or more than 128 of
+        them) is no event: uvicorn would leave the caller without a word, for ever."""
+        super().data_received(data)
+        if self.conn.handshake_exc is None or self.handshake_initiated or self.close_sent:
+            return
+        self.close_sent = True
+        refusal = b"".join(self.conn.data_to_send())
+        if not refusal:  # of some faults the library itself says nothing
+            text = "Failed to open a WebSocket connection: the request has a body, or is none.\n"
+            refusal = self.conn.reject(HTTPStatus.BAD_REQUEST, text).serialize()
+        self.transport.write(refusal)
+        self.transport.close()
 
     @override
     def handle_parser_exception(self) -> None:

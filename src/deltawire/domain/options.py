@@ -11,7 +11,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    NonNegativeFloat,
     NonNegativeInt,
     PositiveInt,
     model_validator,
@@ -26,6 +25,10 @@ def _split(value: object) -> object:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """A list of names; in an environment variable they stand between commas."""
+
+
+Weight = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+"""A part of a whole: the sum of several must be a number that can be divided by."""
 
 
 class Options(BaseModel):
@@ -73,7 +76,7 @@ class Options(BaseModel):
 class VariantOptions(Options):
     """One way to run a function: ``[functions.NAME.variants.VARIANT]``."""
 
-    weight: NonNegativeFloat = 1.0
+    weight: Weight = 1.0
     """Its share of the users, in relation to the weights of the others. With 0 it runs for who asks for it by name."""
 
 

@@ -82,6 +82,7 @@ class Attempts:
     def again(self, messages: tuple[Message, ...]) -> AsyncGenerator[Piece | Completion, None]:
         """Ask the model that has answered once more, with these messages after the first ones."""
         self.count += 1
+        self._deadline.begin_attempt()
         again = replace(self.attempt, model=self.model.id, messages=(*self.attempt.messages, *messages))
         return self.model.provider.stream(again)
 

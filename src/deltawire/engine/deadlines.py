@@ -24,6 +24,7 @@ class Deadline:
         "_first_token_at",
         "_idle",
         "_interrupting",
+        "_later",
         "_loop",
         "_seen",
         "_timeouts",
@@ -50,6 +51,7 @@ class Deadline:
         self._began_in = asyncio.current_task()
         self._cancelled_before = self._began_in.cancelling() if self._began_in is not None else 0
         self.error: RunError | None = None
+        self._later: RunError | None = None
         self._set(self._total_at)
 
     # The pulse: what the provider says.
@@ -67,9 +69,10 @@ class Deadline:
     # What the engine says.
 
     def begin_attempt(self) -> None:
-        """From here the first content is awaited."""
+        """From here the first content is awaited. Where a run has had some, silence is what counts."""
         self._connect_at = inf
-        self._first_token_at = self._loop.time() + self._timeouts.first_token
+        if self._idle == inf:
+            self._first_token_at = self._loop.time() + self._timeouts.first_token
         self._arm()
 
     def end_attempt(self) -> None:
@@ -99,8 +102,10 @@ class Deadline:
         return self._total_at - self._loop.time()
 
     def stop(self, error: RunError) -> None:
-        """End the run with this error, at once if it waits for the provider. The first stop counts."""
+        """End the run with this error, at once if it waits for the provider. The first stop counts, but if it turns out
+        to end an attempt only: then the next one does."""
         if self.error is not None:
+            self._later = self._later or error
             return
         self.error = error
         if self._waiting is not None:
@@ -115,12 +120,15 @@ class Deadline:
         return self.error
 
     def claim_attempt(self, reasons: Container[Reason]) -> RunError | None:
-        """The same, where it ends only the attempt: for one of these ``reasons``, after which the run goes on."""
+        """The same, where it ends only the attempt: for one of these ``reasons``, after which the run goes on. Raises
+        the error for which the run was stopped while the attempt was ending."""
         if self.error is None or self.error.reason not in reasons:
             return None
         error = self.claim()
         if error is not None:
-            self.error = None
+            self.error = self._later
+            if self.error is not None:
+                raise self.error
             self._connect_at = self._first_token_at = inf
             self._set(self._due())
         return error

@@ -77,7 +77,9 @@ class Answer:
         self._parts.clear()
         self._size = 0
         told = f"That is not what was asked for: {error.message}. Answer again, with the corrected JSON alone."
-        return Message(role="assistant", content=said), Message(role="user", content=told)
+        correction = Message(role="user", content=told)
+        # Several providers refuse a message without a word.
+        return (Message(role="assistant", content=said), correction) if said.strip() else (correction,)
 
     def _unfinished(self, completion: Completion, max_tokens: int | None) -> RunError:
         if completion.finish_reason is FinishReason.length:

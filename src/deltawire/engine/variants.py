@@ -19,16 +19,20 @@ def choose(plan: Plan, user: str | None, variant: str | None) -> Way:
         return _named(plan, variant)
     if len(plan.ways) == 1:
         return plan.ways[0]
-    if user is None:
-        return random.choices(plan.ways, [way.weight for way in plan.ways])[0]
-    digest = sha256(f"{plan.function.name}\0{user}".encode(errors="surrogatepass")).digest()
-    point = int.from_bytes(digest[:8]) / 2**64 * sum(way.weight for way in plan.ways)
+    point = _fraction(plan.function.name, user) * sum(way.weight for way in plan.ways)
     passed = 0.0
     for way in plan.ways:
         passed += way.weight
         if point < passed:
             return way
     return max(plan.ways, key=lambda way: way.weight)  # rounding alone leads here
+
+
+def _fraction(function: str, user: str | None) -> float:
+    if user is None:
+        return random.random()
+    digest = sha256(f"{function}\0{user}".encode(errors="surrogatepass")).digest()
+    return int.from_bytes(digest[:8]) / 2**64
 
 
 def _named(plan: Plan, variant: str) -> Way:

@@ -11,7 +11,7 @@ from deltawire.bootstrap.doctor.listing import listed, secrets_of
 from deltawire.bootstrap.doctor.reach import reach
 from deltawire.bootstrap.doctor.report import Finding, Reached, Report, Secret
 from deltawire.bootstrap.load import load_functions
-from deltawire.bootstrap.resolve import resolved
+from deltawire.bootstrap.resolve import Resolved, resolved
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.function import Function
 from deltawire.origins import Origins
@@ -68,7 +68,7 @@ def _in_force(
         findings.append(Finding("trouble", "functions", str(error)))
         known = {name.lower() for name in functions}
         ours = {name: said for name, said in settings.functions.items() if name.lower() in known}
-        found = resolved(functions, settings.model_copy(update={"functions": ours}), model)
+        found = _resolved_alone(functions, settings.model_copy(update={"functions": ours}), model, findings)
     return [
         InForce(
             function=name if way.variant is None else f"{name} ({way.variant})",
@@ -80,6 +80,22 @@ def _in_force(
         for name, one in found.items()
         for way in one.ways
     ]
+
+
+def _resolved_alone(
+    functions: Mapping[str, Function], settings: Settings, model: str | None, findings: list[Finding]
+) -> dict[str, Resolved]:
+    """Each function by itself: one that cannot work hides no other."""
+    found: dict[str, Resolved] = {}
+    for name, function in functions.items():
+        ours = {said: options for said, options in settings.functions.items() if said.lower() == name.lower()}
+        try:
+            found |= resolved({name: function}, settings.model_copy(update={"functions": ours}), model)
+        except DeclarationError as error:
+            finding = Finding("trouble", "functions", str(error))
+            if finding not in findings:
+                findings.append(finding)
+    return found
 
 
 def _used(in_force: list[InForce]) -> dict[str, list[str]]:

@@ -1,6 +1,5 @@
 """Every setting with its value and where it was written. Values that may be secrets are left out."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -12,11 +11,13 @@ from deltawire.domain.errors import DeclarationError
 from deltawire.domain.function import Function
 from deltawire.origins import Origins, Written
 from deltawire.providers.settings import ProviderSettings
+from deltawire.providers.shown_url import shown_url
 from deltawire.secrets import read_secret
 from deltawire.settings import Settings
 
 DEFAULT = "default"
 SECRETS = ("api_key", "token")
+_URLS = ("base_url", "endpoint")
 _ELSEWHERE = ("env:", "file:", "ssm:")
 _LENGTHS = ((16, "under 16 characters"), (64, "16 to 63 characters"), (1024, "64 to 1023 characters"))
 
@@ -89,8 +90,10 @@ def _shown(place: Place, value: object) -> object:
     match value:
         case str() if place[-1] in SECRETS:
             return value if value.startswith(_ELSEWHERE) else "(hidden)"
+        case str() if place[-1] in _URLS or "://" in value:
+            return shown_url(value)
         case str():
-            return re.sub(r"([?&](?!api-version=)[^=&]+=)[^&#]+", r"\1…", re.sub(r"//[^/@\s]*@", "//…@", value))
+            return value
         case dict():
             return {str(key): "(hidden)" for key in cast("dict[object, object]", value)}
         case None | bool() | int() | float():

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from deltawire.domain.errors import DeclarationError
+from deltawire.providers.shown_url import shown_url
 
-_DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?")
+_DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?", re.ASCII)
 _AZURE_HOST = re.compile(r"\.azure\.(com|us|cn)$")
+_HOST = re.compile(r"[\w.:%-]+")
 _PROJECT = re.compile(r"(/api/projects/[^/]+)?")
 _MODEL_DATES = {
     "2024-04-09": "gpt-4-turbo",
@@ -60,15 +62,17 @@ def endpoint(provider: str, written: str | None, api_version: str | None) -> End
             f"the provider '{provider}' has no endpoint: set AZURE_OPENAI_ENDPOINT, or write "
             f'endpoint = "https://NAME.openai.azure.com" under [providers.{provider}]'
         )
-    here = f"the endpoint of provider '{provider}' is '{_shown(written)}'"
+    here = f"the endpoint of provider '{provider}' is '{shown_url(written)}'"
     try:
         url = urlsplit(written.strip())
         host, _ = url.hostname, url.port
     except ValueError:
         raise DeclarationError(f"{here}, which is no URL") from None
+    if host and not _HOST.fullmatch(host):  # a backslash, or two URLs
+        raise DeclarationError(f"{here}, which is no URL")
     if url.scheme not in ("http", "https") or not host:
         raise DeclarationError(f"{here}: begin it with https://")
-    if "@" in url.netloc or url.fragment:
+    if "@" in url.netloc + url.path or url.fragment:
         raise DeclarationError(f"{here}: leave out what stands before an @ or after a #")
     prefix, deployment, path_is_v1 = _read(url.path, here)
     if _AZURE_HOST.search(host) and not _PROJECT.fullmatch(prefix):
@@ -110,7 +114,9 @@ def _queried(query: str, here: str) -> str | None:
     """The version that was pasted with the URL."""
     said = dict(parse_qsl(query, keep_blank_values=True))
     if others := said.keys() - {"api-version"}:
-        raise DeclarationError(f"{here}: leave out '{min(others)}', it is no parameter of Azure OpenAI")
+        # Without a value it may be one itself, and a secret.
+        what = f"'{min(others)}', it" if said[min(others)] else "what stands after the ?, it"
+        raise DeclarationError(f"{here}: leave out {what} is no parameter of Azure OpenAI")
     return said.get("api-version") or None
 
 
@@ -128,8 +134,3 @@ def _version(provider: str, said: str | None, pasted: str | None, here: str) -> 
     if version != "preview" and not _DATED.fullmatch(version):
         raise DeclarationError(f"{what}: write a date such as 2024-10-21, or leave it out for the v1 API")
     return version
-
-
-def _shown(written: str) -> str:
-    """Without a password or an unknown parameter, and not without end."""
-    return re.sub(r"([?&](?!api-version=)[^=&]+=)[^&#]+", r"\1…", re.sub(r"//[^/@]*@", "//…@", written.strip()))[:200]
