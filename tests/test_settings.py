@@ -267,6 +267,7 @@ def test_a_file_beyond_all_reason_cannot_be_read(text: str, toml: Write) -> None
         ("user:the-secret@host", "is no http(s) URL: begin it with https://"),
         ("https://user:the-secret@[host", "is no URL"),
         ("https:///v1", "names no host"),
+        ("https://host/v1?key=the-secret", "holds a query or fragment, behind which no path can be put"),
         ("https://host:port/v1", "is no URL: port could not be cast to integer value as 'port'"),
     ],
 )

@@ -12,8 +12,8 @@ import pytest
 
 from deltawire import Prompt, Timeouts, Variant, function
 from deltawire.bootstrap.resolve import resolved
-from deltawire.domain.errors import DeclarationError, Reason
-from deltawire.domain.events import Started
+from deltawire.domain.errors import DeclarationError, Reason, RunError
+from deltawire.domain.events import Finished, Started, Text
 from deltawire.domain.function import Function
 from deltawire.domain.options import Options
 from deltawire.engine.plan import Plan, Way
@@ -106,6 +106,16 @@ async def test_a_variant_runs_on_its_own_model_with_its_own_options() -> None:
         assert (on.record.variant, on.record.model) == ("large", "b:huge")
 
 
+async def test_a_fallback_changes_the_model_and_never_the_variant() -> None:
+    a, b = Scripted("spare"), Scripted(RunError(Reason.upstream_error, "down"))
+    async with stage([say], a=a, b=b) as on:
+        [started, text, finished] = await on.events("say", request(words="hi", variant="large"))
+        assert isinstance(started, Started)
+        assert isinstance(finished, Finished)
+        assert (started.variant, started.model, text, finished.attempts) == ("large", "a:tiny", Text("spare"), 2)
+        assert (on.record.variant, on.record.model, a.attempts[0].temperature) == ("large", "a:tiny", 0)
+
+
 async def test_what_a_variant_does_not_say_is_as_the_function_has_it() -> None:
     a, b = Scripted("tiny"), Scripted("new")
     async with stage([say], a=a, b=b) as on:
@@ -146,6 +156,12 @@ def test_a_model_beside_models_is_refused() -> None:
         @function(model="a:b", models=["c:d"])
         def both(words: str) -> str:
             return words
+
+
+def test_models_that_name_none_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELTAWIRE_FUNCTIONS__SAY__MODELS", ",")
+    with pytest.raises(DeclarationError, match="models names none"):
+        Settings.load()
 
 
 def test_variants_that_nobody_can_get_are_refused() -> None:

@@ -56,6 +56,8 @@ class Options(BaseModel):
     def _model_or_models(self) -> Self:
         if self.model is not None and self.models:
             raise ValueError("give either model or models, not both")
+        if "models" in self.model_fields_set and not self.models:
+            raise ValueError("models names none: name one, or leave it out")
         return self
 
     @property

@@ -72,4 +72,6 @@ def _wrong_with(url: str) -> str | None:
         return "holds a user or password: put it into api_key or headers, where no message tells it"
     if parts.scheme not in ("http", "https"):
         return "is no http(s) URL: begin it with https://"
+    if parts.query or parts.fragment:
+        return 'holds a query or fragment, behind which no path can be put: use kind = "azure" for Azure\'s api-version'
     return None if host else "names no host"
