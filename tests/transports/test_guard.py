@@ -28,7 +28,7 @@ async def status(
         guard = Guard(_app, on.engine, settings, on_loopback=on_loopback)
         sends = Sends()
         await guard(scope(method, headers=headers), Receives(), sends)
-        assert len(on.records) == (sends.status == 403)
+        assert len(on.records) == (sends.status != 204)
         return sends.status
 
 
@@ -79,6 +79,14 @@ async def test_another_name_on_loopback_is_a_rebound_one(host: str, method: str)
 async def test_a_request_without_a_host_is_refused_on_loopback_only() -> None:
     assert await status() == 403
     assert await status(on_loopback=False) == 204
+
+
+@pytest.mark.parametrize("on_loopback", [True, False])
+async def test_a_request_with_two_hosts_is_refused_though_the_first_is_ours(on_loopback: bool) -> None:
+    for second in ("evil.example", "localhost"):
+        hosts = (("host", "localhost"), ("host", second))
+        for method in ("GET", "POST"):
+            assert await status(*hosts, method=method, on_loopback=on_loopback) == 400
 
 
 async def test_elsewhere_any_name_may_be_called() -> None:

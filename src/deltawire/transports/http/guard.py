@@ -34,6 +34,8 @@ class Guard:
         if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
             try:
+                if len(headers.getlist("host")) > 1:  # RFC 9112 §3.2: which of them a proxy has looked at, nobody knows
+                    raise RunError(Reason.invalid_input, "the request has more than one Host header: send one")
                 self._check_host(headers.get("host"))
                 if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS"):
                     self._check_origin(headers.getlist("origin"), headers.get("host"))
