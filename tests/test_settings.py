@@ -328,3 +328,16 @@ def test_a_secret_that_is_not_there_is_an_error_that_says_where_it_should_be(tmp
         with pytest.raises(DeclarationError) as refused:
             read_secret(written, "the key")
         assert str(refused.value) == complaint
+
+
+def test_each_local_model_that_is_named_must_exist() -> None:
+    @function(model="local:smollm2")
+    def known(text: str) -> str:
+        return text
+
+    @function(model="local:nope")
+    def unknown(text: str) -> str:
+        return text
+
+    with pytest.raises(DeclarationError, match="no local model is called 'nope'; known: smollm2"):
+        build_core({"known": known, "unknown": unknown}, Settings.load(), [])

@@ -77,9 +77,11 @@ class _Providers:
         provider, separator, model = name.partition(":")
         if not separator or not provider or not model:
             raise DeclarationError(f"the model '{name}' of function '{function}' is written provider:model")
-        if provider not in self._open:
-            self._open[provider] = self._opened(provider, model, function)
-        return Model(name, model, self._open[provider])
+        # A local model is a process of its own: what is open for one is nothing to another, which may not even exist.
+        key = name if provider == "local" and provider not in self._open else provider
+        if key not in self._open:
+            self._open[key] = self._opened(provider, model, function)
+        return Model(name, model, self._open[key])
 
     def _opened(self, name: str, model: str, function: str) -> Provider:
         if name == "local":
