@@ -8,36 +8,14 @@ import json
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
-from enum import StrEnum
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from deltawire import DeclarationError, Message, Prompt, Reason, RunError, Timeouts, function
 from deltawire.domain.function import Function, FunctionSettings
-
-
-class Colour(StrEnum):
-    red = "red"
-    blue = "blue"
-
-
-class Item(BaseModel):
-    name: str
-    price: Decimal = Decimal("1.5")
-
-
-Boxed = TypeVar("Boxed")
-
-
-class Box(BaseModel, Generic[Boxed]):
-    inside: Boxed
-
-
-class Unreadable:
-    pass
-
+from tests.domain.declared_types import Colour, Item
 
 # Declaring
 

@@ -2,35 +2,13 @@
 
 import json
 from collections.abc import Callable
-from decimal import Decimal
-from enum import StrEnum
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from deltawire import DeclarationError, function
-
-
-class Colour(StrEnum):
-    red = "red"
-    blue = "blue"
-
-
-class Item(BaseModel):
-    name: str
-    price: Decimal = Decimal("1.5")
-
-
-Boxed = TypeVar("Boxed")
-
-
-class Box(BaseModel, Generic[Boxed]):
-    inside: Boxed
-
-
-class Unreadable:
-    pass
+from tests.domain.declared_types import Box, Colour, Item, Unreadable
 
 
 def _ask(text: str) -> str:
