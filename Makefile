@@ -18,7 +18,7 @@ done; \
 echo "deltawire needs Python 3.11 or newer$(if $(PYTHON),$(strip , and $(PYTHON) is not),: none was found). Name one: make PYTHON=/path/to/python3" >&2; exit 1
 endef
 
-.PHONY: help serve test check bench fuzz lock clean setup-serve setup-dev
+.PHONY: help serve test check generate bench fuzz lock clean setup-serve setup-dev
 .DEFAULT_GOAL := help
 
 help: ## This list.
@@ -35,6 +35,10 @@ check: setup-dev ## Lint, formatting, types, and which room imports which.
 	@$(bin)/ruff format --check
 	@$(bin)/basedpyright --pythonpath $(bin)/python
 	@$(bin)/lint-imports
+	@$(bin)/python proto/generate.py --check
+
+generate: setup-dev ## Make the stubs of proto/ again.
+	@$(bin)/python proto/generate.py
 
 bench: setup-dev ## Measure the server's CPU per token (SHORT=1: in seconds).
 	@SHORT=$(SHORT) $(bin)/python -m bench $(ARGS)

@@ -27,6 +27,10 @@ else:  # JSON has one kind of number: 5.0 is a whole one (JSON Schema 2020-12, Â
     Seed = _whole(-MAX_SEED, MAX_SEED)
 
 
+RunTimeout = Annotated[float, Meta(gt=0)]
+"""The time that a run may take, in seconds."""
+
+
 class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """What a caller may choose for one run. A value above the function's cap is lowered to it."""
 
@@ -51,7 +55,7 @@ class RunRequest(Struct, frozen=True, forbid_unknown_fields=True):
     user: str | None = None
     variant: str | None = None
     settings: RunSettings = RunSettings()
-    timeout: Annotated[float, Meta(gt=0)] | None = None
+    timeout: RunTimeout | None = None
 
 
 class InstructedRequest(RunRequest, frozen=True):

@@ -3,14 +3,14 @@
 import json
 import re
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Raw, Struct
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error, Event, Finished, Text
-from deltawire.domain.run import RunRequest, RunSettings
+from deltawire.domain.run import RunRequest, RunSettings, RunTimeout
 from deltawire.transports.status import HTTP_STATUS
 
 Encode = Callable[[Event], bytes]
@@ -29,7 +29,7 @@ class InvokeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     user: str | None = None
     variant: str | None = None
     settings: RunSettings = RunSettings()
-    timeout: Annotated[float, Meta(gt=0)] | None = None
+    timeout: RunTimeout | None = None
 
     def run_request(self) -> RunRequest:
         return RunRequest(self.input, self.user, self.variant, self.settings, self.timeout)
@@ -119,14 +119,14 @@ def decode(decoder: "msgspec.json.Decoder[_T]", body: bytes, shape: str, *, what
         raise RunError(Reason.invalid_json, f"the {what} is not UTF-8") from None
     except msgspec.ValidationError as error:
         raise RunError(
-            Reason.invalid_input, f"the request does not have the shape {shape}: {_readable(error)}"
+            Reason.invalid_input, f"the request does not have the shape {shape}: {readable(error)}"
         ) from None
     except (msgspec.DecodeError, RecursionError) as error:
         if _HALF_A_PAIR.search(body) and _is_json(body):
             # What the decoder says then is that the input was truncated.
             message = f"the {what} is not JSON: it holds half of a surrogate pair, which is no character"
             raise RunError(Reason.invalid_json, message) from None
-        raise RunError(Reason.invalid_json, f"the {what} is not JSON: {_readable(error)}") from None
+        raise RunError(Reason.invalid_json, f"the {what} is not JSON: {readable(error)}") from None
 
 
 def _is_json(body: bytes) -> bool:
@@ -138,7 +138,7 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def _readable(error: Exception) -> str:
+def readable(error: Exception) -> str:
     """The decoder's words, in the caller's terms; a field that is not known may have a name of any length."""
     words = str(error).replace("`$.", "`")
     return words if len(words) <= _LONGEST_WORDS else words[: _LONGEST_WORDS - 1] + "…"

@@ -1,6 +1,6 @@
 """What a reason is on each wire that has statuses of its own."""
 
-from deltawire.domain.errors import Reason
+from deltawire.domain.errors import Code, Reason
 
 HTTP_STATUS: dict[Reason, int] = {
     Reason.invalid_input: 400,
@@ -40,3 +40,43 @@ HTTP_STATUS: dict[Reason, int] = {
     Reason.internal: 500,
 }
 """499 is nobody's standard: nginx writes it into its log for a caller who left, and no caller ever sees it."""
+
+GRPC_STATUS: dict[Code, int] = {
+    Code.canceled: 1,
+    Code.unknown: 2,
+    Code.invalid_argument: 3,
+    Code.deadline_exceeded: 4,
+    Code.not_found: 5,
+    Code.already_exists: 6,
+    Code.permission_denied: 7,
+    Code.resource_exhausted: 8,
+    Code.failed_precondition: 9,
+    Code.aborted: 10,
+    Code.out_of_range: 11,
+    Code.unimplemented: 12,
+    Code.internal: 13,
+    Code.unavailable: 14,
+    Code.data_loss: 15,
+    Code.unauthenticated: 16,
+}
+"""The numbers of the canonical codes (gRPC, "Status codes and their use in gRPC")."""
+
+CONNECT_HTTP_STATUS: dict[Code, int] = {
+    Code.canceled: 499,
+    Code.unknown: 500,
+    Code.invalid_argument: 400,
+    Code.deadline_exceeded: 504,
+    Code.not_found: 404,
+    Code.already_exists: 409,
+    Code.permission_denied: 403,
+    Code.resource_exhausted: 429,
+    Code.failed_precondition: 400,
+    Code.aborted: 409,
+    Code.out_of_range: 400,
+    Code.unimplemented: 501,
+    Code.internal: 500,
+    Code.unavailable: 503,
+    Code.data_loss: 500,
+    Code.unauthenticated: 401,
+}
+"""The HTTP status of a failed unary call (Connect protocol, "Error codes"): fixed by the code, whatever the reason."""

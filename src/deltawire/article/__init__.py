@@ -1,0 +1,1 @@
+"""The messages of ``proto/deltawire/article``, as ``make generate`` writes them."""
