@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
 
 import grpc
 import pytest
@@ -66,8 +66,7 @@ async def test_a_second_signal_ends_the_runs_as_canceled_and_closes_the_provider
         stub = Functions(opened)
         health = aiter(Health(opened).watch(HealthCheckRequest()))
         await anext(health)
-        invoked, streamed = stub.invoke(said()), stub.stream(said())
-        events = aiter(streamed)
+        invoked, events = stub.invoke(said()), aiter(stub.stream(said()))
         await anext(events)
         exchanges = [await upstream.requested() for _ in range(2)]
         os.kill(ending_server.pid, signal.SIGTERM)
@@ -75,8 +74,10 @@ async def test_a_second_signal_ends_the_runs_as_canceled_and_closes_the_provider
         os.kill(ending_server.pid, signal.SIGTERM)
         for exchange in exchanges:
             await exchange.client_left()
-        for call in (invoked, streamed):
-            assert await call.code() in (grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE)
+        for ending in (asyncio.ensure_future(invoked), asyncio.ensure_future(_read(events))):
+            with pytest.raises(aio.AioRpcError) as ended:
+                await ending
+            assert ended.value.code() in (grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE)
     await _gone(ending_server)
     lines = ending_server.log.new()
     assert not [line for line in lines if "trace" in line]
@@ -90,6 +91,11 @@ async def test_calls_that_run_nothing_do_not_hold_the_server(ending_server: Serv
         assert (await anext(health)).status == HealthCheckResponse.SERVICE_UNKNOWN
         os.kill(ending_server.pid, signum)
         await _gone(ending_server)
+
+
+async def _read(events: AsyncIterator[pb.Event]) -> None:
+    async for _ in events:
+        pass
 
 
 async def _gone(server: Server) -> None:
