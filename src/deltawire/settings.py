@@ -72,6 +72,8 @@ class Settings(BaseSettings):
     grpc_port: Port = 50051
     model: str | None = None
     """``provider:model`` for functions that name none."""
+    article_function: str = "chat"
+    """The function that answers the prompts of the streaming-chat article's surface."""
     timeouts: Timeouts = Timeouts()
     """For all functions; ``[functions.NAME.timeouts]`` for one."""
     functions: dict[str, FunctionSettings] = {}
