@@ -29,6 +29,7 @@ from deltawire.observers.log import LogSettings
 from deltawire.origins import PREFIX, Origins, Written, section_at, way_out
 from deltawire.providers.local.settings import LocalSettings
 from deltawire.providers.settings import KINDS, Entry, ProviderSettings
+from deltawire.transports.grpc.settings import GrpcSettings
 from deltawire.transports.http.settings import HttpSettings
 
 DEFAULT_MODEL = "local:smollm2"
@@ -80,6 +81,7 @@ class Settings(BaseSettings):
     providers: dict[str, Entry] = {}
     local: LocalSettings = LocalSettings()
     http: HttpSettings = HttpSettings()
+    grpc: GrpcSettings = GrpcSettings()
     log: LogSettings = LogSettings()
 
     @classmethod
