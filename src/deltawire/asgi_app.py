@@ -78,7 +78,7 @@ class App:
                 self._open.pop(ended).forgotten.detach()
             core, self._first = self._first or self._build(), None
             settings = self._settings
-            app = build_app(core.engine, settings.http, settings.article_function, on_loopback=False)
+            app = build_app(core.engine, settings.http, on_loopback=False, article_function=settings.article_function)
             end = _closing(core)
             opened = self._open[loop] = _Open(app, end, weakref.finalize(self, _let_go, end))
             opened.forgotten.atexit = False
