@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from httpx_sse import aconnect_sse
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -108,6 +109,15 @@ async def test_the_exact_answer_arrives_on_the_wire(client: httpx.AsyncClient, p
     response = await client.post(PATHS[0], json={"prompt": "hi"})
     assert answer(response.text) == "".join(PIECES)
     assert list(events(response.text))[-1] == Event("end", "")
+
+
+async def test_httpx_sse_reads_the_exact_answer_and_its_end(client: httpx.AsyncClient, provider: Provider) -> None:
+    provider.always(says(*PIECES))
+    for path in PATHS:
+        async with aconnect_sse(client, "POST", path, json={"prompt": "hi"}) as source:
+            came = [(event.event, event.data) async for event in source.aiter_sse()]
+        assert "".join(data for event, data in came if event == "message") == "".join(PIECES)
+        assert came[-1] == ("end", "")
 
 
 async def test_the_prompt_and_the_defaults_reach_the_provider(client: httpx.AsyncClient, provider: Provider) -> None:
