@@ -1,0 +1,100 @@
+"""Every program of the page prints the answer, tells each kind of failure, and leaves when it is told to."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tests.clients.page import PROGRAMS, program
+from tests.clients.program import Ended, Toolchains, running
+from tests.clients.shop import ANSWER, ITEMS, cutting
+from tests.matrix.provider import Provider
+from tests.matrix.server import Server
+from tests.missing import leave_out
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("upstream")]
+
+WHOLE = [name for name in PROGRAMS if name.startswith(("whole", "invoke")) and not name.endswith(".sh")]
+STREAMS = [name for name in PROGRAMS if name not in WHOLE and not name.endswith(".sh")]
+
+Prepare: TypeAlias = Callable[..., Awaitable[list[str]]]
+
+
+@pytest.fixture
+def prepare(toolchains: Toolchains, shop: Server, tmp_path: Path) -> Prepare:
+    """Saves a program of the page, changed so that the model behaves as the message says; gives its command."""
+    autoload = Path("/usr/share/php/GuzzleHttp/autoload.php")
+
+    async def prepared(name: str, message: str, port: int = shop.port, timeout: float | None = None) -> list[str]:
+        code = program(name, port, message, timeout)
+        if "vendor/autoload.php" in code:
+            toolchains.find("php")
+            if not autoload.exists():
+                leave_out("Guzzle", f"there is no {autoload}")
+            vendor = tmp_path / "vendor"
+            vendor.mkdir(exist_ok=True)
+            (vendor / "autoload.php").write_text(f"<?php require '{autoload}';")
+        file = tmp_path / f"{message}_{name}"
+        file.write_text(code)
+        return await toolchains.command(file)
+
+    return prepared
+
+
+async def run(command: list[str], folder: Path) -> Ended:
+    async with running(command, folder) as started:
+        return await started.ended()
+
+
+def failure(name: str, code: str, reason: str) -> str:
+    """How the program tells it: OpenAI's client knows no canonical codes."""
+    return f"{reason}: " if name.startswith("openai") else f"{code} {reason}: "
+
+
+@pytest.mark.parametrize("name", WHOLE)
+async def test_it_prints_the_whole_answer(name: str, prepare: Prepare, tmp_path: Path) -> None:
+    ended = await run(await prepare(name, "whole"), tmp_path)
+    assert ended == Ended(0, "".join(f"{item}\n" for item in ITEMS), "")
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_it_prints_the_answer_exactly(name: str, prepare: Prepare, tmp_path: Path) -> None:
+    ended = await run(await prepare(name, "whole"), tmp_path)
+    assert ended == Ended(0, ANSWER, "")
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *STREAMS])
+async def test_it_tells_what_failed(name: str, prepare: Prepare, tmp_path: Path) -> None:
+    commands = [await prepare(name, "early"), await prepare(name, "late"), await prepare(name, "slow", timeout=0.4)]
+    early, late, slow = await asyncio.gather(*(run(command, tmp_path) for command in commands))
+    begun = "Hel" if name in STREAMS else ""
+    assert (early.out, late.out, slow.out) == ("", begun, begun)
+    assert failure(name, "invalid_argument", "upstream_rejected") in early.err
+    assert failure(name, "unavailable", "upstream_error") in late.err
+    assert failure(name, "deadline_exceeded", "total_timeout") in slow.err
+    assert all(ended.code for ended in (early, late, slow))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_it_does_not_take_a_part_for_the_whole(
+    name: str, prepare: Prepare, shop: Server, tmp_path: Path
+) -> None:
+    async with cutting(shop.port) as port:
+        ended = await run(await prepare(name, "slow", port), tmp_path)
+    assert ended.out == "Hel"
+    assert "the stream was cut" in ended.err or "ConnectionClosedError" in ended.err
+    assert ended.code
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_it_shows_each_piece_at_once_and_ctrl_c_ends_the_run(
+    name: str, prepare: Prepare, upstream: Provider, tmp_path: Path
+) -> None:
+    async with running(await prepare(name, "slow"), tmp_path) as started:
+        await started.shown("Hel")
+        [exchange] = upstream.exchanges
+        started.interrupt()
+        await exchange.client_left()
+        await started.ended()
