@@ -7,6 +7,7 @@ import pytest
 
 from tests.clients.program import Toolchains
 from tests.clients.shop import say
+from tests.clients.stubs import python_stubs, typescript_stubs
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
 from tests.node import Node
@@ -40,3 +41,13 @@ def toolchains(program: Callable[[str], str], request: pytest.FixtureRequest, go
         return request.getfixturevalue("node_modules")
 
     return Toolchains(program, node, go_cache)
+
+
+@pytest.fixture(scope="session")
+def python_stubs_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return python_stubs(tmp_path_factory.mktemp("python_stubs"))
+
+
+@pytest.fixture(scope="session")
+def typescript_stubs_made(node_modules: Node, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return typescript_stubs(tmp_path_factory.mktemp("typescript_stubs"), node_modules)

@@ -11,9 +11,9 @@ PROGRAMS: dict[str, str] = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```", PAGE, re
 BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 """Language and text of the others."""
 
-_ADDRESS = re.compile(r'localhost(:|", )8000')
+_ADDRESS = re.compile(r'localhost(:|", )(?:8000|50051)')
 _MESSAGES = re.compile("Say hello|I bought a red kettle and two lamps")
-_TIMEOUT = re.compile(r'(\btimeout"?(?::| =>) )60\b')
+_TIMEOUT = re.compile(r'(\btimeout"?(?:: | => |=))60\b')
 
 
 def program(name: str, port: int, message: str, timeout: float | None = None) -> str:
