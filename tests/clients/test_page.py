@@ -3,7 +3,6 @@
 import asyncio
 import re
 import socket
-import textwrap
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
