@@ -30,17 +30,12 @@ async def upstream(provider: Provider) -> Provider:
     return provider
 
 
-@pytest.fixture(scope="session")
-def go_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("go")
-
-
 @pytest.fixture
-def toolchains(program: Callable[[str], str], request: pytest.FixtureRequest, go_cache: Path) -> Toolchains:
+def toolchains(program: Callable[[str], str], request: pytest.FixtureRequest) -> Toolchains:
     def node() -> Node:
         return request.getfixturevalue("node_modules")
 
-    return Toolchains(program, node, go_cache)
+    return Toolchains(program, node)
 
 
 @pytest.fixture(scope="session")

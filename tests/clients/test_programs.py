@@ -1,6 +1,7 @@
 """Every program of the page prints the answer, tells each kind of failure, and leaves when it is told to."""
 
 import asyncio
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -23,9 +24,7 @@ Prepare: TypeAlias = Callable[..., Awaitable[list[str]]]
 
 
 @pytest.fixture
-def prepare(
-    toolchains: Toolchains, shop: Server, request: pytest.FixtureRequest, tmp_path: Path
-) -> Prepare:
+def prepare(toolchains: Toolchains, shop: Server, request: pytest.FixtureRequest, tmp_path: Path) -> Prepare:
     """Saves a program of the page, changed so that the model behaves as the message says; gives its command."""
 
     async def prepared(name: str, message: str, port: int | None = None, timeout: float | None = None) -> list[str]:
@@ -37,6 +36,8 @@ def prepare(
     name: str = request.node.callspec.params["name"]
     if "vendor/autoload.php" in PROGRAMS[name]:
         _lay_guzzle(toolchains, tmp_path / "vendor")
+    if "curl_init" in PROGRAMS[name]:
+        _must_have_curl(toolchains)
     if "from deltawire.v1 " in PROGRAMS[name]:
         (tmp_path / "deltawire").symlink_to(request.getfixturevalue("python_stubs_made"))
     if '"./gen/' in PROGRAMS[name]:
@@ -54,6 +55,12 @@ def _lay_guzzle(toolchains: Toolchains, vendor: Path) -> None:
     (vendor / "autoload.php").write_text(f"<?php require '{autoload}';")
 
 
+def _must_have_curl(toolchains: Toolchains) -> None:
+    asked = subprocess.run([toolchains.find("php"), "-r", 'exit(extension_loaded("curl") ? 0 : 1);'])
+    if asked.returncode:
+        leave_out("php-curl", "PHP has no extension 'curl'")
+
+
 def port_of(name: str, server: Server) -> int:
     return server.grpc_port if name.startswith("grpc_") else server.port
 
@@ -63,7 +70,11 @@ async def run(command: list[str], folder: Path) -> Ended:
         return await started.ended()
 
 
-_CUT = {"socket.py": "ConnectionClosedError", "grpc_stream.py": "unavailable", "connect.ts": "missing EndStreamResponse"}
+_CUT = {
+    "socket.py": "ConnectionClosedError",
+    "grpc_stream.py": "unavailable",
+    "connect.ts": "missing EndStreamResponse",
+}
 """What tells a stream that was cut, where it is the library."""
 
 
@@ -92,8 +103,10 @@ async def test_it_prints_the_answer_exactly(name: str, prepare: Prepare, tmp_pat
 
 @pytest.mark.parametrize("name", [*WHOLE, *STREAMS])
 async def test_it_tells_what_failed(name: str, prepare: Prepare, tmp_path: Path) -> None:
-    commands = [await prepare(name, "early"), await prepare(name, "late"), await prepare(name, "slow", timeout=0.4)]
-    early, late, slow = await asyncio.gather(*(run(command, tmp_path) for command in commands))
+    async def outcome(message: str, timeout: float | None = None) -> Ended:
+        return await run(await prepare(name, message, timeout=timeout), tmp_path)
+
+    early, late, slow = await asyncio.gather(outcome("early"), outcome("late"), outcome("slow", 0.4))
     begun = "Hel" if name in STREAMS else ""
     assert (early.out, late.out, slow.out) == ("", begun, begun)
     assert failure(name, "invalid_argument", "upstream_rejected") in early.err
@@ -103,9 +116,7 @@ async def test_it_tells_what_failed(name: str, prepare: Prepare, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_it_does_not_take_a_part_for_the_whole(
-    name: str, prepare: Prepare, shop: Server, tmp_path: Path
-) -> None:
+async def test_it_does_not_take_a_part_for_the_whole(name: str, prepare: Prepare, shop: Server, tmp_path: Path) -> None:
     async with cutting(port_of(name, shop)) as port:
         ended = await run(await prepare(name, "slow", port), tmp_path)
     assert "Hel".startswith(ended.out)  # grpcio may drop what it has not yet handed over
