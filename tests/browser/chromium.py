@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import json
 import subprocess
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -98,12 +98,9 @@ class Page:
 @asynccontextmanager
 async def chromium(program: str, folder: Path) -> AsyncGenerator[Chromium]:
     """The browser, with a profile of its own in the folder; ends with the ``with``."""
-    command: Sequence[str] = [program, *_FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"]
-    log = folder / "chromium.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    process = _start(program, folder)
     try:
-        address = await _debugging_address(folder / "profile" / "DevToolsActivePort", process, log)
+        address = await _debugging_address(process, folder)
         async with connect(address, max_size=None, proxy=None) as connection:
             browser = Chromium(connection)
             reading = asyncio.create_task(browser.read())
@@ -118,11 +115,20 @@ async def chromium(program: str, folder: Path) -> AsyncGenerator[Chromium]:
         process.wait()
 
 
-async def _debugging_address(file: Path, process: "subprocess.Popen[bytes]", log: Path) -> str:
+def _start(program: str, folder: Path) -> "subprocess.Popen[bytes]":
+    command = [program, *_FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"]
+    with (folder / "chromium.log").open("wb") as output:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+
+async def _debugging_address(process: "subprocess.Popen[bytes]", folder: Path) -> str:
     async with asyncio.timeout(30):
         while process.poll() is None:
-            # Written in one go: a line with the port, and one with the path.
-            if file.is_file() and len(lines := file.read_text().splitlines()) == 2:
+            if (lines := _lines(folder / "profile" / "DevToolsActivePort"))[1:]:
                 return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
             await asyncio.sleep(0.05)
-    raise AssertionError(f"Chromium did not come up:\n{log.read_text(errors='replace')}")
+    raise AssertionError("\n".join(["Chromium did not come up:", *_lines(folder / "chromium.log")]))
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(errors="replace").splitlines() if file.is_file() else []

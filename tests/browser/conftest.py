@@ -46,15 +46,15 @@ def proxy(open_server: Server, origin: str, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-async def page(browser: Chromium, origin: str, open_server: Server, upstream: Provider) -> AsyncGenerator[Page]:
-    """The page, fresh, of which the server has yet heard nothing."""
-    open_server.log.new()
+async def page(browser: Chromium, origin: str) -> AsyncGenerator[Page]:
+    """The page, fresh."""
     async with browser.page(origin) as page:
         yield page
 
 
 @pytest.fixture
-async def upstream(provider: Provider) -> Provider:
-    """The provider of all tests, empty."""
+async def upstream(provider: Provider, open_server: Server) -> Provider:
+    """The provider of all tests, empty; nothing that went before is in the server's log."""
     await provider.begin()
+    open_server.log.new()
     return provider

@@ -6,9 +6,9 @@ import os
 import signal
 import subprocess
 import urllib.request
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import grpc
 import httpx
@@ -18,7 +18,6 @@ from google.rpc.status_pb2 import Status
 from grpc import aio
 
 from deltawire.v1 import functions_pb2 as pb
-from deltawire.v1.functions_pb2_grpc import FunctionsStub
 from tests.browser.envoy import RECIPE, Envoy, envoy, envoy_program
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
@@ -28,18 +27,35 @@ pytestmark = pytest.mark.anyio
 
 SAY = pb.RunRequest(function="say", input_json='{"message":"hi"}')
 
-STREAM = "/deltawire.v1.Functions/Stream"
+SERVICE = "deltawire.v1.Functions"
+
+
+class Stub:
+    """What the generated stub does, with types."""
+
+    def __init__(self, channel: aio.Channel) -> None:
+        run = pb.RunRequest.SerializeToString
+        self.list = channel.unary_unary(
+            f"/{SERVICE}/List", pb.ListRequest.SerializeToString, pb.ListResponse.FromString
+        )
+        self.invoke = channel.unary_unary(f"/{SERVICE}/Invoke", run, pb.Finished.FromString)
+        self.stream = channel.unary_stream(f"/{SERVICE}/Stream", run, pb.Event.FromString)
+
+
+@asynccontextmanager
+async def calling(proxy: Envoy) -> AsyncGenerator[Stub]:
+    """Native gRPC through the proxy."""
+    async with aio.insecure_channel(f"127.0.0.1:{proxy.port}") as channel:
+        yield Stub(channel)
 
 
 @pytest.fixture
-async def stub(proxy: Envoy, upstream: Provider, open_server: Server) -> AsyncGenerator[FunctionsStub]:
-    """Native gRPC through the proxy."""
-    open_server.log.new()
-    async with aio.insecure_channel(f"127.0.0.1:{proxy.port}") as channel:
-        yield FunctionsStub(channel)
+async def stub(proxy: Envoy) -> AsyncGenerator[Stub]:
+    async with calling(proxy) as stub:
+        yield stub
 
 
-async def texts(call: Any) -> list[str]:
+async def texts(call: AsyncIterable[pb.Event]) -> list[str]:
     return [event.text async for event in call if event.HasField("text")]
 
 
@@ -55,19 +71,19 @@ def test_the_file_is_valid_and_of_no_old_fashion() -> None:
     assert (found.returncode, found.stderr) == (0, "")
 
 
-async def test_native_grpc_passes(stub: FunctionsStub, open_server: Server, upstream: Provider) -> None:
+async def test_native_grpc_passes(stub: Stub, open_server: Server, upstream: Provider) -> None:
     upstream.script(head(), text("Hel"), delay(0.05), text("lo"), finish("stop"), done())
-    assert "say" in [function.name for function in (await stub.List(pb.ListRequest())).functions]
-    call = stub.Stream(SAY)
+    assert "say" in [function.name for function in (await stub.list(pb.ListRequest())).functions]
+    call = stub.stream(SAY)
     assert "".join(await texts(call)) == "Hello"
     [line] = open_server.runs_logged()
     assert ("deltawire-run-id", line["run_id"]) in list(await call.initial_metadata())
 
 
-async def test_a_failures_details_pass(stub: FunctionsStub, upstream: Provider) -> None:
+async def test_a_failures_details_pass(stub: Stub, upstream: Provider) -> None:
     upstream.script(error_reply(429, "slow down", headers={"retry-after": "2"}))
     with pytest.raises(aio.AioRpcError) as failure:
-        await stub.Invoke(SAY)
+        await stub.invoke(SAY)
     assert failure.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     info = ErrorInfo()
     details = dict(failure.value.trailing_metadata())["grpc-status-details-bin"]
@@ -75,18 +91,16 @@ async def test_a_failures_details_pass(stub: FunctionsStub, upstream: Provider) 
     assert info.reason == "upstream_rate_limited"
 
 
-async def test_a_native_caller_who_leaves_stops_the_provider(stub: FunctionsStub, upstream: Provider) -> None:
+async def test_a_native_caller_who_leaves_stops_the_provider(stub: Stub, upstream: Provider) -> None:
     upstream.script(head(), text("Hel"), silence())
-    call = stub.Stream(SAY)
+    call = stub.stream(SAY)
     await call.read()
     exchange = await upstream.requested()
     call.cancel()
     await exchange.client_left(within=1.0)
 
 
-async def test_no_caller_can_have_a_run_repeated_or_cut(
-    stub: FunctionsStub, open_server: Server, upstream: Provider
-) -> None:
+async def test_no_caller_can_have_a_run_repeated_or_cut(stub: Stub, open_server: Server, upstream: Provider) -> None:
     """By the headers that Envoy takes from those whom it trusts."""
     wishes = (
         ("x-envoy-retry-on", "5xx,reset,connect-failure"),
@@ -96,7 +110,7 @@ async def test_no_caller_can_have_a_run_repeated_or_cut(
     )
     upstream.always(delay(0.3), error_reply(503, "busy"))
     with pytest.raises(aio.AioRpcError) as failure:
-        await stub.Invoke(SAY, metadata=wishes)
+        await stub.invoke(SAY, metadata=wishes)
     assert failure.value.code() is grpc.StatusCode.UNAVAILABLE
     assert [line["outcome"] for line in open_server.runs_logged()] == ["upstream_error"]
     assert len(upstream.exchanges) == 1
@@ -108,7 +122,7 @@ async def test_a_page_of_another_origin_is_refused(proxy: Envoy, upstream: Provi
     authority = f"{host}:{proxy.port}"
     headers = {"host": authority, "origin": f"http://{authority}", "content-type": "application/grpc-web+proto"}
     async with httpx.AsyncClient() as client:
-        reply = await client.post(f"{proxy.url}{STREAM}", headers=headers, content=enveloped(SAY))
+        reply = await client.post(f"{proxy.url}/{SERVICE}/Stream", headers=headers, content=enveloped(SAY))
     assert reply.status_code == 403
     assert upstream.exchanges == []
 
@@ -117,7 +131,7 @@ async def test_a_caller_that_does_not_read_slows_the_provider(proxy: Envoy, upst
     upstream.always(head(), repeat(text("x" * 60_000)))
     _, writer = await asyncio.open_connection("127.0.0.1", proxy.port, limit=1024)
     body = enveloped(SAY)
-    lines = [f"POST {STREAM} HTTP/1.1", "host: localhost", "content-type: application/grpc-web+proto"]
+    lines = [f"POST /{SERVICE}/Stream HTTP/1.1", "host: localhost", "content-type: application/grpc-web+proto"]
     writer.write("\r\n".join([*lines, f"content-length: {len(body)}", "", ""]).encode() + body)
     exchange = await upstream.requested()
     await stands_still(exchange)
@@ -152,9 +166,8 @@ async def test_while_the_server_ends_calls_under_way_go_on_and_new_ones_are_told
     gate = Gate()
     upstream.script(head(), text("Hel"), gate.wait(), text("lo"), finish("stop"), done())
     with serving(tmp_path, environment) as server, envoy(tmp_path, server.grpc_port, origin) as proxy:
-        async with aio.insecure_channel(f"127.0.0.1:{proxy.port}") as channel:
-            stub = FunctionsStub(channel)
-            call = stub.Stream(SAY)
+        async with calling(proxy) as stub:
+            call = stub.stream(SAY)
             await gate.reached()
             assert proxy.count("cluster.deltawire.membership_healthy") == 1
             os.kill(server.pid, signal.SIGTERM)
@@ -162,7 +175,7 @@ async def test_while_the_server_ends_calls_under_way_go_on_and_new_ones_are_told
                 while proxy.count("cluster.deltawire.membership_healthy"):  # noqa: ASYNC110 - Envoy sets no event
                     await asyncio.sleep(0.05)
             with pytest.raises(aio.AioRpcError) as failure:
-                await stub.Stream(SAY).read()
+                await stub.stream(SAY).read()
             assert failure.value.code() is grpc.StatusCode.UNAVAILABLE
             gate.open()
             assert "".join(await texts(call)) == "Hello"
