@@ -21,6 +21,9 @@ _T = TypeVar("_T")
 Play = Callable[[Run, Reply, float | None], Awaitable[_T | Error]]
 """Plays a run into a reply, within the caller's own deadline in seconds."""
 
+_AHEAD = 0.02
+"""Seconds by which a run ends before its caller's deadline: when that is over, gRPC itself ends the call, with a status
+that holds no details, which a caller behind a proxy would get to see."""
 _SHORTEST = 0.001
 """Seconds: a deadline that is over already still is one."""
 
@@ -92,7 +95,7 @@ class Calls:
 
 def _deadline(context: Context) -> float | None:
     remaining = _remaining(context)
-    return None if remaining is None else max(remaining, _SHORTEST)
+    return None if remaining is None else max(remaining - min(_AHEAD, remaining / 10), _SHORTEST)
 
 
 def _is_over(context: Context) -> bool:
