@@ -6,25 +6,13 @@ import time
 from dataclasses import dataclass
 
 from bench.cpu import tree_seconds, waited_seconds
-from bench.load import Load
+from bench.load import Callers
+from bench.pace import OPENING, SETTLING, Pace
 from bench.process import ServerProcess
 from bench.upstream import PacedUpstream
 
 _FIRST_TOKENS_WITHIN = 15.0
 _END_WITHIN = 15.0
-_SETTLE = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """So many streams of so many tokens a second, measured for so many seconds."""
-
-    streams: int
-    rate: int
-    window: float
-
-    def __str__(self) -> str:
-        return f"{self.streams} streams of {self.rate} tokens a second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +41,16 @@ class Figure:
 
 async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> Figure:
     """One run through the server; ends by itself, whatever the server does."""
-    load = Load(process.port, process.server.call)
+    load = process.server.call.load(process.port)
     try:
         async with asyncio.timeout(_FIRST_TOKENS_WITHIN):
-            await load.open(pace.streams, over=0.5)
+            await load.open(pace.streams, over=OPENING)
             await load.begun()
-        await asyncio.sleep(_SETTLE)
+        await asyncio.sleep(SETTLING)
         figure = await _window(load, process.pid, pace)
         sent = upstream.finish()
+        if process.server.paces_itself:
+            sent = [pace.tokens] * pace.streams
         async with asyncio.timeout(_END_WITHIN):
             await load.closed()
     except OSError as error:
@@ -73,16 +63,20 @@ async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -
     return figure if fault is None else Figure(fault=fault)
 
 
-async def _window(load: Load, pid: int, pace: Pace) -> Figure:
-    us = os.getpid()
-    far, waited = time.process_time() + waited_seconds(us), waited_seconds(pid)
+async def _window(load: Callers, pid: int, pace: Pace) -> Figure:
+    far, waited = _far_seconds(), waited_seconds(pid)
     begun, tokens, used = time.monotonic(), load.tokens, tree_seconds(pid)
     await asyncio.sleep(pace.window)
     lasted, tokens, used = time.monotonic() - begun, load.tokens - tokens, tree_seconds(pid) - used
-    far, waited = time.process_time() + waited_seconds(us) - far, waited_seconds(pid) - waited
+    far, waited = _far_seconds() - far, waited_seconds(pid) - waited
     return Figure(
         micros=used / max(tokens, 1) * 1e6,
         pace_kept=tokens / (pace.streams * pace.rate * lasted),
         far_core=far / lasted,
         disturbance=waited / lasted,
     )
+
+
+def _far_seconds() -> float:
+    """What upstream and callers, which are this process, have used of their core or waited for."""
+    return time.process_time() + waited_seconds(os.getpid(), alone=True)

@@ -9,24 +9,43 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
+from bench.enveloped import EnvelopedCall, envelope, text_of_json, text_of_protobuf
+from bench.http2 import GrpcCall
 from bench.load import Call
 from bench.nginx import find_nginx, nginx_command
-from bench.websocket import WebSocketCall, text_of
+from bench.pace import Pace
+from bench.websocket import WebSocketCall, text_of_lines
+from deltawire.v1 import functions_pb2 as pb
 
-Command = Callable[[Path, int, int], list[str]]
-"""A folder for the server's own files, the port to serve, the upstream's port -> the command to run."""
+_CallT = TypeVar("_CallT", bound=Call | GrpcCall)
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class Place:
+    """What a server is told: a folder for its own files, the port to serve, the upstream's port, the pace."""
+
+    folder: Path
+    port: int
+    upstream: int
+    pace: Pace
+
+
+@dataclass(frozen=True, slots=True)
+class Server(Generic[_CallT]):
     name: str
-    command: Command
-    call: Call
+    command: Callable[[Place], list[str]]
+    call: _CallT
     environment: Callable[[int], Mapping[str, str]] = field(default=lambda _: {})
     """The upstream's port -> what the server finds in its environment besides PATH and the like."""
     missing: Callable[[], str | None] = field(default=lambda: None)
     """Why it cannot be run here, if so."""
+    paces_itself: bool = False
+    """Whether it sends the tokens itself and asks no upstream."""
+
+
+AnyServer = Server[Call] | Server[GrpcCall]
 
 
 def _data_of(body: bytes) -> list[str]:
@@ -39,7 +58,7 @@ def _chat_completion_text(body: bytes) -> str:
     return "".join(choice["delta"].get("content", "") for chunk in chunks for choice in chunk["choices"])
 
 
-def _function_text(body: bytes) -> str:
+def _sse_text(body: bytes) -> str:
     lines = body.decode().split("\n")
     texts = [data for kind, data in itertools.pairwise(lines) if kind == "event: text"]
     return "".join(json.loads(data.removeprefix("data: "))["text"] for data in texts)
@@ -53,9 +72,24 @@ _CHAT_COMPLETION = {
 }
 
 
-def _deltawire_command(_folder: Path, port: int, _upstream: int) -> list[str]:
-    app = Path(__file__).with_name("app.py")
-    return [sys.executable, "-m", "deltawire", "serve", str(app), "--port", str(port), "--grpc-port", "off"]
+_APP = str(Path(__file__).with_name("app.py"))
+
+
+def _http_command(place: Place) -> list[str]:
+    ports = ["--port", str(place.port), "--grpc-port", "off"]
+    return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
+
+
+def _grpc_command(place: Place) -> list[str]:
+    ports = ["--port", "off", "--grpc-port", str(place.port)]
+    return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
+
+
+def _bare_grpc_command(place: Place) -> list[str]:
+    return [
+        *[sys.executable, "-m", "bench.bare_grpc"],
+        *map(str, (place.port, place.pace.tokens, place.pace.rate)),
+    ]
 
 
 def _openai_environment(upstream: int) -> Mapping[str, str]:
@@ -66,33 +100,74 @@ def _openai_environment(upstream: int) -> Mapping[str, str]:
     }
 
 
-DELTAWIRE = Server(
-    name="deltawire",
-    command=_deltawire_command,
-    environment=_openai_environment,
-    call=Call(
-        path="/v1/functions/chat",
-        body=json.dumps({"input": {"message": "Say something long."}}).encode(),
-        text_of=_function_text,
+def _deltawire(name: str, call: Call) -> Server[Call]:
+    return Server(name=name, command=_http_command, environment=_openai_environment, call=call)
+
+
+_STREAM = "/deltawire.v1.Functions/Stream"
+_INPUT = {"message": "Say something long."}
+_BODY = json.dumps({"input": _INPUT}).encode()
+_MESSAGE = pb.RunRequest(function="chat", input_json=json.dumps(_INPUT)).SerializeToString()
+_MESSAGE_JSON = json.dumps({"function": "chat", "inputJson": json.dumps(_INPUT)}).encode()
+
+SSE = _deltawire("sse", Call(path="/v1/functions/chat", body=_BODY, text_of=_sse_text))
+
+NDJSON = _deltawire(
+    "ndjson", Call(path="/v1/functions/chat", body=_BODY, text_of=text_of_lines, accept="application/x-ndjson")
+)
+
+WEBSOCKET = _deltawire(
+    "websocket",
+    WebSocketCall(
+        path="/v1/ws",
+        body=json.dumps({"type": "run", "id": "1", "function": "chat", "input": _INPUT}).encode(),
+        text_of=text_of_lines,
     ),
 )
 
-DELTAWIRE_WS = Server(
-    name="deltawire-ws",
-    command=_deltawire_command,
-    environment=_openai_environment,
-    call=WebSocketCall(
-        path="/v1/ws",
-        body=json.dumps(
-            {"type": "run", "id": "1", "function": "chat", "input": {"message": "Say something long."}}
-        ).encode(),
-        text_of=text_of,
+CONNECT = _deltawire(
+    "connect",
+    EnvelopedCall(
+        path=_STREAM,
+        body=envelope(_MESSAGE),
+        text_of=text_of_protobuf,
+        accept="*/*",
+        content_type="application/connect+proto",
+        end=(2, b"{}"),
     ),
 )
+
+CONNECT_JSON = _deltawire(
+    "connect-json",
+    EnvelopedCall(
+        path=_STREAM,
+        body=envelope(_MESSAGE_JSON),
+        text_of=text_of_json,
+        accept="*/*",
+        content_type="application/connect+json",
+        end=(2, b"{}"),
+    ),
+)
+
+GRPC_WEB = _deltawire(
+    "grpc-web",
+    EnvelopedCall(
+        path=_STREAM,
+        body=envelope(_MESSAGE),
+        text_of=text_of_protobuf,
+        accept="*/*",
+        content_type="application/grpc-web+proto",
+        end=(0x80, b"grpc-status: 0\r\n"),
+    ),
+)
+
+GRPC = Server(name="grpc", command=_grpc_command, environment=_openai_environment, call=GrpcCall(_STREAM, _MESSAGE))
+
+BARE_GRPC = Server(name="bare-grpc", command=_bare_grpc_command, call=GrpcCall(_STREAM, _MESSAGE), paces_itself=True)
 
 NGINX = Server(
     name="nginx",
-    command=nginx_command,
+    command=lambda place: nginx_command(place.folder, place.port, place.upstream),
     call=Call(
         path="/v1/chat/completions",
         body=json.dumps(_CHAT_COMPLETION).encode(),
@@ -101,4 +176,4 @@ NGINX = Server(
     missing=lambda: None if find_nginx() else "nginx is not installed",
 )
 
-SERVERS = (DELTAWIRE, DELTAWIRE_WS, NGINX)
+SERVERS: tuple[AnyServer, ...] = (NGINX, SSE, NDJSON, WEBSOCKET, CONNECT, CONNECT_JSON, GRPC_WEB, GRPC, BARE_GRPC)

@@ -1,12 +1,9 @@
-"""What the benchmark prints: medians with their range, and a verdict against the target."""
+"""What the benchmark prints of each server: the median with its range, and what was wrong with the rounds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from bench.paced import Figure
-
-MOST_MICROS = 60.0
-MOST_TIMES_NGINX = 4.5
 
 
 def row(name: str, figures: Sequence[Figure]) -> str:
@@ -31,24 +28,6 @@ def usable(figures: Sequence[Figure]) -> list[Figure]:
 def spread(values: Sequence[float]) -> str:
     """Median, and least to most."""
     return f"{median(values):.1f} ({min(values):.1f}–{max(values):.1f})"
-
-
-def verdict(measured: Mapping[str, Sequence[Figure]]) -> str:
-    """deltawire against the target, and against nginx where nginx ran in the same rounds."""
-    target = f"at most {MOST_MICROS:.0f} µs or {MOST_TIMES_NGINX} times nginx"
-    rounds = measured.get("deltawire", ())
-    good = [figure for figure in usable(rounds) if not figure.saturated]
-    if len(good) <= len(rounds) / 2:
-        return f"verdict: deltawire has no figure; target {target}: miss"
-    micros = median(figure.micros for figure in good)
-    ratios = [
-        ours.micros / nginx.micros
-        for ours, nginx in zip(rounds, measured.get("nginx", ()), strict=False)
-        if ours in good and nginx in usable([nginx]) and nginx.micros
-    ]
-    beside = f", {spread(ratios)} times nginx" if ratios else ", nginx not measured"
-    passed = micros <= MOST_MICROS or (bool(ratios) and median(ratios) <= MOST_TIMES_NGINX)
-    return f"verdict: deltawire {micros:.1f} µs a token{beside}; target {target}: {'pass' if passed else 'miss'}"
 
 
 def _notes(figures: Sequence[Figure]) -> str:
