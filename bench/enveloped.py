@@ -43,9 +43,11 @@ class EnvelopedCall(Call):
         return (status if whole or status != 200 else 0), body
 
 
-def text_of_protobuf(body: bytes) -> str:
-    return "".join(pb.Event.FromString(message).text for flags, message in envelopes(body) if flags == 0)
+def pieces_of_protobuf(body: bytes) -> list[str]:
+    texts = (pb.Event.FromString(message).text for flags, message in envelopes(body) if flags == 0)
+    return list(filter(None, texts))
 
 
-def text_of_json(body: bytes) -> str:
-    return "".join(json.loads(message).get("text", "") for flags, message in envelopes(body) if flags == 0)
+def pieces_of_json(body: bytes) -> list[str]:
+    texts = (json.loads(message).get("text", "") for flags, message in envelopes(body) if flags == 0)
+    return list(filter(None, texts))

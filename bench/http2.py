@@ -9,10 +9,10 @@ import time
 from dataclasses import dataclass
 from typing import cast
 
-from bench.enveloped import envelope, envelopes
+from bench.answers import Answers, checked
+from bench.enveloped import envelope, pieces_of_protobuf
 from bench.load import Callers
-from bench.tokens import MARK, count_exact
-from deltawire.v1 import functions_pb2 as pb
+from bench.tokens import MARK
 
 _CONNECTIONS = 4
 
@@ -111,30 +111,24 @@ class Http2Load:
         for connection in self._connections:
             connection.leave()
 
-    def fault(self, sent: list[int]) -> str | None:
-        counts: list[int] = []
+    def answers(self, sent: list[int]) -> Answers:
         for stream in self._streams:
             if _SUCCESS not in stream.trailers:
-                return f"a stream without a good end: {stream.trailers[:300]!r}"
-            messages = [message for _, message in envelopes(b"".join(stream.pieces))]
-            count = count_exact("".join(pb.Event.FromString(message).text for message in messages))
-            if count is None:
-                return "a stream whose text is not what the upstream sent"
-            counts.append(count)
-        return None if sorted(counts) == sent else f"{sum(sent) - sum(counts)} tokens lost"
+                return Answers(f"a stream without a good end: {stream.trailers[:300]!r}")
+        return checked([pieces_of_protobuf(b"".join(stream.reads)) for stream in self._streams], sent)
 
 
 class _Stream:
     def __init__(self) -> None:
         self.tokens = 0
-        self.pieces: list[bytes] = []
+        self.reads: list[bytes] = []
         self.trailers = b""
         """Or why there are none."""
         self.begun = asyncio.Event()
         self.closed = asyncio.Event()
 
     def data(self, payload: bytes) -> None:
-        self.pieces.append(payload)
+        self.reads.append(payload)
         self.tokens += payload.count(MARK)
         if self.tokens:
             self.begun.set()

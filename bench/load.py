@@ -8,7 +8,8 @@ from typing import Protocol, cast
 
 import httptools
 
-from bench.tokens import MARK, count_exact
+from bench.answers import Answers, checked
+from bench.tokens import MARK
 
 
 class Callers(Protocol):
@@ -40,18 +41,18 @@ class Callers(Protocol):
         """Leave every stream that is not over."""
         ...
 
-    def fault(self, sent: list[int]) -> str | None:
-        """What is wrong with the answers, when that many tokens were sent to each stream (in ascending order)."""
+    def answers(self, sent: list[int]) -> Answers:
+        """What they got, when that many tokens were sent to each stream (in ascending order)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What callers ask of a server, and how the answer's text is found in the body that it sends."""
+    """What callers ask of a server, and how the pieces of text are found in the body that it sends."""
 
     path: str
     body: bytes
-    text_of: Callable[[bytes], str]
+    pieces_of: Callable[[bytes], list[str]]
     accept: str = "text/event-stream"
     content_type: str = "application/json"
 
@@ -122,17 +123,14 @@ class Load:
         for caller in self._callers:
             caller.leave()
 
-    def fault(self, sent: list[int]) -> str | None:
-        counts: list[int] = []
+    def answers(self, sent: list[int]) -> Answers:
+        streams: list[list[str]] = []
         for caller in self._callers:
             status, body = self._call.answer(caller.reads)
             if status != 200:
-                return f"a reply with status {status}: {body[:200]!r}"
-            count = count_exact(self._call.text_of(body))
-            if count is None:
-                return "a stream whose text is not what the upstream sent"
-            counts.append(count)
-        return None if sorted(counts) == sent else f"{sum(sent) - sum(counts)} tokens lost"
+                return Answers(f"a reply with status {status}: {body[:200]!r}")
+            streams.append(self._call.pieces_of(body))
+        return checked(streams, sent)
 
 
 class _Caller(asyncio.Protocol):

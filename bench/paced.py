@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.cpu import tree_seconds, waited_seconds
 from bench.load import Callers
@@ -13,6 +13,7 @@ from bench.upstream import PacedUpstream
 
 _FIRST_TOKENS_WITHIN = 15.0
 _END_WITHIN = 15.0
+_MOST_TOGETHER = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,9 @@ class Figure:
     far_core: float = 0.0
     """How much of their core upstream and callers used, or waited for while others had it: 0 to 1."""
     disturbance: float = 0.0
-    """How long the server waited for its core while others had it, 0 to 1."""
+    """How long the server's threads waited for its core while others had it, together; 1 is the whole time."""
+    together: float = 0.0
+    """Share of the tokens that came in one event with another."""
     fault: str | None = None
 
     @property
@@ -35,8 +38,9 @@ class Figure:
 
     @property
     def void(self) -> bool:
-        """The callers or the upstream may have been the limit: the measurement says nothing of the server."""
-        return self.far_core > 0.9
+        """The callers or the upstream may have been the limit, or the server was given tokens several at a time, which
+        makes each cheaper: the measurement says nothing of the server."""
+        return self.far_core > 0.9 or self.together > _MOST_TOGETHER
 
 
 async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> Figure:
@@ -59,8 +63,8 @@ async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -
     finally:
         upstream.finish()
         load.leave()
-    fault = load.fault(sent)
-    return figure if fault is None else Figure(fault=fault)
+    answers = load.answers(sent)
+    return replace(figure, together=answers.together) if answers.fault is None else Figure(fault=answers.fault)
 
 
 async def _window(load: Callers, pid: int, pace: Pace) -> Figure:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from bench.enveloped import EnvelopedCall, envelope, text_of_json, text_of_protobuf
+from bench.enveloped import EnvelopedCall, envelope, pieces_of_json, pieces_of_protobuf
 from bench.http2 import GrpcCall
 from bench.load import Call
 from bench.nginx import find_nginx, nginx_command
 from bench.pace import Pace
-from bench.websocket import WebSocketCall, text_of_lines
+from bench.websocket import WebSocketCall, pieces_of_lines
 from deltawire.v1 import functions_pb2 as pb
 
 _CallT = TypeVar("_CallT", bound=Call | GrpcCall)
@@ -53,15 +53,16 @@ def _data_of(body: bytes) -> list[str]:
     return [line.removeprefix("data: ") for line in body.decode().split("\n") if line.startswith("data: ")]
 
 
-def _chat_completion_text(body: bytes) -> str:
+def _pieces_of_chat_completion(body: bytes) -> list[str]:
     chunks = [json.loads(data) for data in _data_of(body) if data != "[DONE]"]
-    return "".join(choice["delta"].get("content", "") for chunk in chunks for choice in chunk["choices"])
+    texts = (choice["delta"].get("content", "") for chunk in chunks for choice in chunk["choices"])
+    return list(filter(None, texts))
 
 
-def _sse_text(body: bytes) -> str:
+def _pieces_of_sse(body: bytes) -> list[str]:
     lines = body.decode().split("\n")
     texts = [data for kind, data in itertools.pairwise(lines) if kind == "event: text"]
-    return "".join(json.loads(data.removeprefix("data: "))["text"] for data in texts)
+    return [json.loads(data.removeprefix("data: "))["text"] for data in texts]
 
 
 _CHAT_COMPLETION = {
@@ -110,10 +111,10 @@ _BODY = json.dumps({"input": _INPUT}).encode()
 _MESSAGE = pb.RunRequest(function="chat", input_json=json.dumps(_INPUT)).SerializeToString()
 _MESSAGE_JSON = json.dumps({"function": "chat", "inputJson": json.dumps(_INPUT)}).encode()
 
-SSE = _deltawire("sse", Call(path="/v1/functions/chat", body=_BODY, text_of=_sse_text))
+SSE = _deltawire("sse", Call(path="/v1/functions/chat", body=_BODY, pieces_of=_pieces_of_sse))
 
 NDJSON = _deltawire(
-    "ndjson", Call(path="/v1/functions/chat", body=_BODY, text_of=text_of_lines, accept="application/x-ndjson")
+    "ndjson", Call(path="/v1/functions/chat", body=_BODY, pieces_of=pieces_of_lines, accept="application/x-ndjson")
 )
 
 WEBSOCKET = _deltawire(
@@ -121,7 +122,7 @@ WEBSOCKET = _deltawire(
     WebSocketCall(
         path="/v1/ws",
         body=json.dumps({"type": "run", "id": "1", "function": "chat", "input": _INPUT}).encode(),
-        text_of=text_of_lines,
+        pieces_of=pieces_of_lines,
     ),
 )
 
@@ -130,7 +131,7 @@ CONNECT = _deltawire(
     EnvelopedCall(
         path=_STREAM,
         body=envelope(_MESSAGE),
-        text_of=text_of_protobuf,
+        pieces_of=pieces_of_protobuf,
         accept="*/*",
         content_type="application/connect+proto",
         end=(2, b"{}"),
@@ -142,7 +143,7 @@ CONNECT_JSON = _deltawire(
     EnvelopedCall(
         path=_STREAM,
         body=envelope(_MESSAGE_JSON),
-        text_of=text_of_json,
+        pieces_of=pieces_of_json,
         accept="*/*",
         content_type="application/connect+json",
         end=(2, b"{}"),
@@ -154,7 +155,7 @@ GRPC_WEB = _deltawire(
     EnvelopedCall(
         path=_STREAM,
         body=envelope(_MESSAGE),
-        text_of=text_of_protobuf,
+        pieces_of=pieces_of_protobuf,
         accept="*/*",
         content_type="application/grpc-web+proto",
         end=(0x80, b"grpc-status: 0\r\n"),
@@ -171,7 +172,7 @@ NGINX = Server(
     call=Call(
         path="/v1/chat/completions",
         body=json.dumps(_CHAT_COMPLETION).encode(),
-        text_of=_chat_completion_text,
+        pieces_of=_pieces_of_chat_completion,
     ),
     missing=lambda: None if find_nginx() else "nginx is not installed",
 )

@@ -33,12 +33,15 @@ def spread(values: Sequence[float]) -> str:
 def _notes(figures: Sequence[Figure]) -> str:
     notes: list[str] = []
     void = sum(figure.void for figure in figures)
+    together = max(figure.together for figure in figures)
     saturated = sum(figure.saturated for figure in usable(figures))
     disturbance = max(figure.disturbance for figure in figures)
     if void:
-        notes.append(f"{void} of {len(figures)} rounds void, the callers' core was the limit")
+        notes.append(f"{void} of {len(figures)} rounds void, the machine was busy")
     if saturated:
         notes.append(f"saturated in {saturated} of {len(figures)} rounds")
+    if together > 0.01:
+        notes.append(f"up to {together:.0%} of the tokens came together with others")
     if disturbance > 0.1:
         notes.append(f"the server waited up to {disturbance:.0%} of the time for its core")
     return "; ".join(notes)

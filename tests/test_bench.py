@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from bench.answers import Answers, checked
 from bench.pace import Pace
 from bench.paced import Figure
 from bench.process import ServerProcess
@@ -35,10 +36,10 @@ def test_the_text_is_found_in_what_each_server_sends() -> None:
     ours = b'event: started\ndata: {}\n\nevent: text\ndata: {"text":"a\\n"}\n\n:\nevent: text\ndata: {"text":"b"}\n\n'
     theirs = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: {"choices":[]}\n\ndata: [DONE]\n\n'
     lines = b'{"type":"started"}\n{"type":"text","id":"1","text":"a\\n"}\n\n{"type":"text","id":"1","text":"b"}\n'
-    assert SSE.call.text_of(ours) == "a\nb"
-    assert NDJSON.call.text_of(lines) == "a\nb"
-    assert WEBSOCKET.call.text_of(lines) == "a\nb"
-    assert NGINX.call.text_of(theirs) == "a"
+    assert SSE.call.pieces_of(ours) == ["a\n", "b"]
+    assert NDJSON.call.pieces_of(lines) == ["a\n", "b"]
+    assert WEBSOCKET.call.pieces_of(lines) == ["a\n", "b"]
+    assert NGINX.call.pieces_of(theirs) == ["a"]
 
 
 def test_a_websockets_frames_are_read_as_messages_and_their_lengths_are_no_tokens() -> None:
@@ -65,11 +66,11 @@ def texts(*pieces: str) -> list[tuple[int, bytes]]:
 def test_an_answer_in_envelopes_is_whole_when_its_end_says_success() -> None:
     connect, web, in_json = CONNECT.call, GRPC_WEB.call, CONNECT_JSON.call
     status, body = connect.answer([reply((0, b""), *texts("a", "b"), (2, b"{}"))])
-    assert (status, connect.text_of(body)) == (200, "ab")
+    assert (status, connect.pieces_of(body)) == (200, ["a", "b"])
     status, body = web.answer([reply(*texts("a", "b"), (0x80, b"grpc-status: 0\r\n"))])
-    assert (status, web.text_of(body)) == (200, "ab")
+    assert (status, web.pieces_of(body)) == (200, ["a", "b"])
     status, body = in_json.answer([reply((0, b"{}"), (0, b'{"text":"a"}'), (2, b"{}"))])
-    assert (status, in_json.text_of(body)) == (200, "a")
+    assert (status, in_json.pieces_of(body)) == (200, ["a"])
 
     assert connect.answer([reply(*texts("a"))])[0] == 0
     assert connect.answer([reply(*texts("a"), (2, b'{"error":{}}'))])[0] == 0
@@ -106,7 +107,7 @@ async def grpc_fault(frames: bytes, sent: int) -> tuple[str | None, bytes]:
         await load.open(1, over=0)
         await load.closed()
         load.leave()
-    return load.fault([sent]), server.received
+    return load.answers([sent]).fault, server.received
 
 
 @pytest.mark.anyio
@@ -141,11 +142,17 @@ async def test_the_bare_grpc_server_sends_what_it_is_told_to() -> None:
             load.leave()
         finally:
             process.stop()
-    assert load.fault([pace.tokens] * 3) is None
+    assert load.answers([pace.tokens] * 3) == Answers()
 
 
-def figure(micros: float, *, far_core: float = 0.2, pace_kept: float = 1.0) -> Figure:
-    return Figure(micros=micros, pace_kept=pace_kept, far_core=far_core)
+def test_tokens_that_came_together_are_told() -> None:
+    one_by_one = [token(number) for number in range(4)]
+    assert checked([one_by_one], [4]) == Answers(together=0.0)
+    assert checked([["".join(one_by_one[:2]), *one_by_one[2:]]], [4]) == Answers(together=0.25)
+
+
+def figure(micros: float, *, far_core: float = 0.2, pace_kept: float = 1.0, together: float = 0.0) -> Figure:
+    return Figure(micros=micros, pace_kept=pace_kept, far_core=far_core, together=together)
 
 
 def outcome(name: str, **measured: list[Figure]) -> str:
@@ -175,6 +182,7 @@ def test_rounds_that_say_nothing_do_not_count() -> None:
     void, saturated = figure(1.0, far_core=0.95), figure(1.0, pace_kept=0.5)
     assert outcome("sse", sse=[void, void, figure(1.0)]).endswith("miss")
     assert outcome("sse", sse=[saturated]).endswith("miss")
+    assert outcome("sse", sse=[figure(1.0, together=0.3)]).endswith("miss")
     # The one good round of nginx is the void one of ours.
     assert "nginx not measured" in outcome("sse", sse=[void, figure(1.0), figure(1.0)], nginx=[figure(1.0), void, void])
     assert "1 of 2 rounds void" in row("sse", [void, figure(40.0)])
