@@ -66,10 +66,11 @@ class Rpc:
     ) -> httpx.Response:
         return await self.client.post(path, content=body, headers={"content-type": content_type, **(headers or {})})
 
-    async def stream(self, transport: str, message: Message | None = None, **headers: str) -> httpx.Response:
-        """Call ``Stream``, with the message that says hi if there is no other."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self.post(STREAM, STREAMS[transport], stream_body(transport, message or HI), named)
+    async def stream(
+        self, transport: str, message: Message = HI, headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
+        """Call ``Stream``."""
+        return await self.post(STREAM, STREAMS[transport], stream_body(transport, message), headers)
 
 
 @asynccontextmanager
