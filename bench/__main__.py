@@ -61,6 +61,9 @@ async def _run(servers: Sequence[AnyServer], pace: Pace, rounds: int, cores: tup
         folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="deltawire-bench-")))
         async with PacedUpstream(pace.streams, pace.rate) as upstream:
             print(f"{pace}: server on core {cores[0]}, upstream and callers on core {cores[1]}", flush=True)
+            print(
+                "".join(f"  {server.name}: {server.about}\n" for server in servers if server.about), end="", flush=True
+            )
             processes: list[ServerProcess] = []
             for server in servers:
                 process = await _started(server, folder, upstream.port, cores[0], pace, ending, measured)
@@ -69,10 +72,7 @@ async def _run(servers: Sequence[AnyServer], pace: Pace, rounds: int, cores: tup
                 for process in processes:
                     figure = await measure(process, upstream, pace)
                     measured.setdefault(process.server.name, []).append(figure)
-                    print(
-                        f"  round {number + 1}: {process.server.name} {figure.fault or f'{figure.micros:.1f} µs'}",
-                        flush=True,
-                    )
+                    print(f"  round {number + 1}: {process.server.name} {figure}", flush=True)
     for name, figures in measured.items():
         print(row(name, figures))
     for line in verdicts(measured):

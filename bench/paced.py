@@ -32,6 +32,9 @@ class Figure:
     """Share of the tokens that came in one event with another."""
     fault: str | None = None
 
+    def __str__(self) -> str:
+        return self.fault or f"{self.micros:.1f} µs{', void' if self.void else ''}"
+
     @property
     def saturated(self) -> bool:
         return self.pace_kept < 0.98

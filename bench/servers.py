@@ -41,6 +41,8 @@ class Server(Generic[_CallT]):
     """The upstream's port -> what the server finds in its environment besides PATH and the like."""
     missing: Callable[[], str | None] = field(default=lambda: None)
     """Why it cannot be run here, if so."""
+    about: str = ""
+    """What a reader of the figures has to know of it."""
     paces_itself: bool = False
     """Whether it sends the tokens itself and asks no upstream."""
 
@@ -164,7 +166,13 @@ GRPC_WEB = _deltawire(
 
 GRPC = Server(name="grpc", command=_grpc_command, environment=_openai_environment, call=GrpcCall(_STREAM, _MESSAGE))
 
-BARE_GRPC = Server(name="bare-grpc", command=_bare_grpc_command, call=GrpcCall(_STREAM, _MESSAGE), paces_itself=True)
+BARE_GRPC = Server(
+    name="bare-grpc",
+    command=_bare_grpc_command,
+    call=GrpcCall(_STREAM, _MESSAGE),
+    about="grpc.aio alone: the same messages at the same pace to the same callers, made in place, from no upstream",
+    paces_itself=True,
+)
 
 NGINX = Server(
     name="nginx",
@@ -174,6 +182,7 @@ NGINX = Server(
         body=json.dumps(_CHAT_COMPLETION).encode(),
         pieces_of=_pieces_of_chat_completion,
     ),
+    about="passes the upstream's stream through",
     missing=lambda: None if find_nginx() else "nginx is not installed",
 )
 
