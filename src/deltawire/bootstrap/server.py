@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import logging
-import os
 import signal
 import socket
 import sys
@@ -21,7 +20,7 @@ from deltawire.bootstrap.core import Core
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
-from deltawire.settings import Settings
+from deltawire.settings import Settings, say_unless_said
 from deltawire.transports.http.app import build_app
 from deltawire.transports.http.event_stream import ResponseAborted
 
@@ -129,7 +128,7 @@ async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
     must_be_free(settings.host, settings.grpc_port)
     # Read by gRPC when it is imported: it would write lines of its own to stderr, which are no JSON. What concerns a
     # call, its caller is told.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    say_unless_said("GRPC_VERBOSITY", "NONE")
     from deltawire.transports.grpc.server import GrpcServer  # takes time and memory: only where it is served
 
     server = GrpcServer(core.engine, settings.grpc, settings.article_function)

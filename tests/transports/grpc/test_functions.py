@@ -1,6 +1,7 @@
 """What grpcio's client gets: answers, statuses with their details, health and reflection; and many at once."""
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -125,12 +126,17 @@ async def test_a_request_beyond_the_limit_is_refused(server: Server) -> None:
 
 
 async def test_a_long_message_of_a_failure_fits_into_what_a_caller_takes(server: Server) -> None:
-    name = "é" * 4000
+    """Callers refuse more than 8 KiB of metadata, and each of these characters takes nine bytes on its way."""
+    given = json.dumps({f"{number}{'字' * 180}": 1 for number in range(5)})
     async with functions(server.grpc_port) as stub:
         with pytest.raises(aio.AioRpcError) as failed:
-            await stub.invoke(pb.RunRequest(function=name, input_json="{}"))
-    assert failed.value.code() is grpc.StatusCode.NOT_FOUND
-    assert reason(failed.value).reason == "unknown_function"
+            await stub.invoke(pb.RunRequest(function="say", input_json=given))
+    assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert reason(failed.value).reason == "invalid_input"
+    message = failed.value.details()
+    assert message is not None
+    assert "字字字" in message
+    assert message.endswith("…")
 
 
 async def test_the_initial_metadata_of_a_slow_stream_goes_out_when_the_hold_is_over(

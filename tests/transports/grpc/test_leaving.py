@@ -71,8 +71,7 @@ async def test_a_caller_that_reads_nothing_pauses_the_provider_and_costs_no_memo
         before = _resident(server)
         calls = [stub.stream(said()) for _ in range(10)]
         exchanges = [await provider.requested() for _ in calls]
-        for exchange in exchanges:
-            await _stands_still(exchange)
+        await asyncio.gather(*map(_stands_still, exchanges))
         sent, resident = [exchange.sent for exchange in exchanges], _resident(server)
         await asyncio.sleep(1)  # it is time that is the subject here
         assert [exchange.sent for exchange in exchanges] == sent
