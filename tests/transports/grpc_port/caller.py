@@ -3,9 +3,9 @@
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import grpc
 from google.rpc.error_details_pb2 import ErrorInfo
@@ -71,9 +71,17 @@ def said(message: str = "hi", function: str = "say") -> pb.RunRequest:
     return pb.RunRequest(function=function, input_json=f'{{"message":"{message}"}}')
 
 
-def reason(error: aio.AioRpcError) -> ErrorInfo:
+class Failed(Protocol):
+    """A call that has failed, to a caller of either kind."""
+
+    def code(self) -> grpc.StatusCode: ...
+    def details(self) -> str | None: ...
+    def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None: ...
+
+
+def reason(error: Failed) -> ErrorInfo:
     """What the status's details say."""
-    for name, value in error.trailing_metadata():
+    for name, value in error.trailing_metadata() or ():
         if name == "grpc-status-details-bin":
             assert isinstance(value, bytes)
             status, info = Status.FromString(value), ErrorInfo()
