@@ -95,9 +95,10 @@ def _failed(port: int, method: str, request: bytes) -> tuple[Failed, dict[str, s
     """By grpcio's blocking client: the other one loses initial metadata that comes in one read with the status."""
     with grpc.insecure_channel(f"127.0.0.1:{port}", [("grpc.use_local_subchannel_pool", 1)]) as opened:
         path = f"/deltawire.v1.Functions/{method}"
+        invoke: grpc.UnaryUnaryMultiCallable[bytes, bytes] = opened.unary_unary(path)
         stream: grpc.UnaryStreamMultiCallable[bytes, bytes] = opened.unary_stream(path)
         with pytest.raises(grpc.RpcError) as failed:
-            _ = opened.unary_unary(path)(request) if method == "Invoke" else next(stream(request))
+            _ = invoke(request) if method == "Invoke" else next(stream(request))
         call = cast("grpc.Call", failed.value)  # it is both
         return call, dict(call.initial_metadata() or ())
 
