@@ -3,9 +3,9 @@
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import grpc
 from google.rpc.error_details_pb2 import ErrorInfo
@@ -71,17 +71,9 @@ def said(message: str = "hi", function: str = "say") -> pb.RunRequest:
     return pb.RunRequest(function=function, input_json=f'{{"message":"{message}"}}')
 
 
-class Failed(Protocol):
-    """A call that has failed, to a caller of either kind."""
-
-    def code(self) -> grpc.StatusCode: ...
-    def details(self) -> str | None: ...
-    def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None: ...
-
-
-def reason(error: Failed) -> ErrorInfo:
+def reason(error: aio.AioRpcError) -> ErrorInfo:
     """What the status's details say."""
-    for name, value in error.trailing_metadata() or ():
+    for name, value in error.trailing_metadata():
         if name == "grpc-status-details-bin":
             assert isinstance(value, bytes)
             status, info = Status.FromString(value), ErrorInfo()
