@@ -19,7 +19,7 @@ from deltawire.article.stream_pb2 import UserRequest
 from deltawire.v1 import functions_pb2 as pb
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
-from tests.transports.grpc.caller import Health, channel, functions, logged, reason, said
+from tests.transports.grpc_port.caller import Health, channel, functions, logged, reason, said
 from tests.upstream import Gate, answer, done, finish, head, role, silence, text, usage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("fresh")]
@@ -193,7 +193,7 @@ async def test_the_callers_deadline_is_told_as_the_runs_limit(server: Server, pr
     async with functions(server.grpc_port) as stub:
         started = await stub.stream(said(), timeout=20).read()
     assert isinstance(started, pb.Event)
-    assert 19 < started.started.timeout <= 20
+    assert 19 < started.started.timeout < 21  # gRPC rounds it on its way
 
 
 async def test_three_hundred_streams_on_one_channel_come_to_their_end(server: Server, provider: Provider) -> None:
