@@ -145,6 +145,12 @@ def test_json_that_is_no_request_says_why(body: bytes, reason: Reason) -> None:
     assert raised.value.reason == reason
 
 
+def test_json_may_begin_with_a_byte_order_mark() -> None:
+    message = pb.RunRequest()
+    protobuf.parse_json(message, b'\xef\xbb\xbf{"inputJson":"1"}')
+    assert message == pb.RunRequest(input_json="1")
+
+
 def test_json_may_have_both_spellings_of_a_name_and_members_that_nobody_knows() -> None:
     message = pb.RunRequest()
     protobuf.parse_json(message, b'{"inputJson":"1","user":"u","settings":{"max_tokens":3},"later":[]}')

@@ -61,7 +61,7 @@ def parse_json(message: Message, body: bytes) -> None:
     (invalid_json, invalid_input)."""
     codec.decode(_object, body, "{…}", what="message")
     try:
-        json_format.Parse(body, message, ignore_unknown_fields=True)
+        json_format.Parse(body.decode("utf-8-sig"), message, ignore_unknown_fields=True)
     except (json_format.ParseError, RecursionError) as error:
         name = message.DESCRIPTOR.full_name
         raise RunError(Reason.invalid_input, f"the message is no {name}: {codec.readable(error)}") from None
