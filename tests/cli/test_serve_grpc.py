@@ -39,6 +39,15 @@ async def test_grpc_is_served_without_http(tmp_path: Path) -> None:
         assert await server.stopped() == 0
 
 
+async def test_a_folder_beside_the_app_may_be_called_like_a_library(tmp_path: Path) -> None:
+    (tmp_path / "grpc").mkdir()
+    (tmp_path / "grpc" / "__init__.py").touch()
+    port = free_port()
+    async with serving(str(shop(tmp_path)), "--grpc-port", str(port), env=ON_UPSTREAM, cwd=tmp_path) as server:
+        assert "chat" in await _listed(port)
+        assert await server.stopped() == 0
+
+
 async def test_the_banner_tells_where_grpc_listens(tmp_path: Path) -> None:
     port = free_port()
     file = str(shop(tmp_path))

@@ -59,11 +59,15 @@ def parse(message: Message, body: bytes) -> None:
 def parse_json(message: Message, body: bytes) -> None:
     """Read ProtoJSON into the message; members that it does not know are left out, as RPC has it. Raises ``RunError``
     (invalid_json, invalid_input)."""
-    codec.decode(_object, body, "{…}", what="message")
+    given = codec.decode(_object, body, "{…}", what="message")
+    name = message.DESCRIPTOR.full_name
+    for field in message.DESCRIPTOR.fields:  # its library takes lists and strings for messages that hold nothing
+        value = bytes(given.get(field.json_name) or given.get(field.name) or b"null")
+        if field.message_type is not None and not value.startswith((b"{", b"null")):
+            raise RunError(Reason.invalid_input, f"the message is no {name}: {field.json_name} is to be an object")
     try:
         json_format.Parse(body.decode("utf-8-sig"), message, ignore_unknown_fields=True)
     except (json_format.ParseError, RecursionError) as error:
-        name = message.DESCRIPTOR.full_name
         raise RunError(Reason.invalid_input, f"the message is no {name}: {codec.readable(error)}") from None
 
 
