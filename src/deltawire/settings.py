@@ -29,6 +29,7 @@ from deltawire.observers.log import LogSettings
 from deltawire.origins import PREFIX, Origins, Written, section_at, way_out
 from deltawire.providers.local.settings import LocalSettings
 from deltawire.providers.settings import KINDS, Entry, ProviderSettings
+from deltawire.transports.grpc.settings import GrpcSettings
 from deltawire.transports.http.settings import HttpSettings
 
 DEFAULT_MODEL = "local:smollm2"
@@ -72,12 +73,15 @@ class Settings(BaseSettings):
     grpc_port: Port = 50051
     model: str | None = None
     """``provider:model`` for functions that name none."""
+    article_function: str = "chat"
+    """The function that answers the prompts of the streaming-chat article's surface."""
     timeouts: Timeouts = Timeouts()
     """For all functions; ``[functions.NAME.timeouts]`` for one."""
     functions: dict[str, FunctionSettings] = {}
     providers: dict[str, Entry] = {}
     local: LocalSettings = LocalSettings()
     http: HttpSettings = HttpSettings()
+    grpc: GrpcSettings = GrpcSettings()
     log: LogSettings = LogSettings()
 
     @classmethod

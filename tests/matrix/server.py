@@ -17,6 +17,7 @@ import deltawire
 
 _SOURCE = Path(deltawire.__file__).parents[1]
 APP = Path(__file__).parent / "app.py"
+_SERVE = (sys.executable, "-m", "deltawire", "serve")
 _UNSET = ("DELTAWIRE_", "OPENAI_", "AZURE_OPENAI_")
 
 
@@ -39,6 +40,7 @@ class Log:
 @dataclass(frozen=True, slots=True)
 class Server:
     port: int
+    grpc_port: int
     log: Log
     pid: int
 
@@ -57,12 +59,12 @@ class Server:
 
 @contextmanager
 def serving(folder: Path, environment: Mapping[str, str], app: Path = APP) -> Generator[Server]:
-    """The functions of ``app`` on a port of their own; ends with the ``with``."""
-    port = _free_port()
+    """The functions of ``app`` on ports of their own; ends with the ``with``."""
+    port, grpc_port = _free_port(), _free_port()
     log = folder / f"server-{port}.log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "deltawire", "serve", str(app), "--port", str(port), "--grpc-port", "off"],
+            [*_SERVE, str(app), "--port", str(port), "--grpc-port", str(grpc_port)],
             env={**clean_environment(), "DELTAWIRE_LOG__FORMAT": "json", **environment},
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -71,7 +73,7 @@ def serving(folder: Path, environment: Mapping[str, str], app: Path = APP) -> Ge
         )
     try:
         _wait_for(port, process, log)
-        server = Server(port, Log(log), process.pid)
+        server = Server(port, grpc_port, Log(log), process.pid)
         server.log._read = log.stat().st_size  # pyright: ignore[reportPrivateUsage]  (what announces the server)
         yield server
     finally:

@@ -1,4 +1,4 @@
-"""The server: the HTTP app on a core, on a socket of its own, from the first byte to the last."""
+"""The server: HTTP and gRPC on a core, each on a port of its own, in one loop, from the first byte to the last."""
 
 import asyncio
 import errno
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -23,6 +24,9 @@ from deltawire.settings import Settings
 from deltawire.transports.http.app import build_app
 from deltawire.transports.http.event_stream import ResponseAborted
 
+if TYPE_CHECKING:
+    from deltawire.transports.grpc.server import GrpcServer
+
 _BACKLOG = 2048
 _DRAIN = 25
 """Seconds that calls under way get to end when the server is to stop."""
@@ -35,7 +39,18 @@ logger = logging.getLogger("deltawire")
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket. Raises ``DeclarationError`` where somebody else has the port, or the host is not ours."""
+    """A socket that listens. Raises ``DeclarationError`` where somebody else has the port, or the host is not ours."""
+    bound = _bound(host, port, "--port")
+    bound.listen(_BACKLOG)
+    return bound
+
+
+def must_be_free(host: str, port: int) -> None:
+    """For gRPC, which binds its port itself and cannot say why it did not. Raises ``DeclarationError``."""
+    _bound(host, port, "--grpc-port").close()
+
+
+def _bound(host: str, port: int, flag: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     if sys.platform != "win32":  # there it would take a port from under another server
@@ -45,10 +60,9 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:  # a name that no resolver can be asked for is the latter
         bound.close()
         number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
-        wrong = "port" if number in (errno.EADDRINUSE, errno.EACCES) else "host"
+        wrong = flag if number in (errno.EADDRINUSE, errno.EACCES) else "--host"
         reason = (why or "its name is none").lower()
-        raise DeclarationError(f"cannot listen on {host}:{port}: {reason}; choose another with --{wrong}") from None
-    bound.listen(_BACKLOG)
+        raise DeclarationError(f"cannot listen on {host}:{port}: {reason}; choose another with {wrong}") from None
     return bound
 
 
@@ -74,46 +88,100 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def serve(core: Core, settings: Settings, bound: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM; a second one ends at once. ``ready`` is called when calls are accepted."""
+def serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM; a second one ends at once. ``bound`` is HTTP's socket, where HTTP is served.
+    ``ready`` is called when calls are accepted. Raises ``DeclarationError`` where the gRPC port is not to be had."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(core, settings, bound, ready))
 
 
-async def _serve(core: Core, settings: Settings, bound: socket.socket, ready: Callable[[], None]) -> None:
-    server = _Server(
-        uvicorn.Config(
-            build_http(core, settings),
-            http=Connection,
-            ws=WebSocketProtocol,
-            ws_max_size=settings.http.max_body_bytes,
-            ws_ping_interval=settings.http.heartbeat,
-            ws_ping_timeout=_PONG_TIMEOUT,
-            # A token's message is smaller than what compressing it would add, and each socket would keep 100 KB for it.
-            ws_per_message_deflate=False,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            # Longer than the idle time of the usual balancers, which otherwise send a call on a connection that we
-            # close.
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=_DRAIN,
-        ),
-        ready,
-    )
-    loop = asyncio.get_running_loop()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, server.stop)
+async def _serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
+    stop = _Stop()
+    http = rpc = None
     try:
-        await server.serve(sockets=[bound])
+        if settings.grpc_port:
+            # A third of the start's time and of the memory: only where it is served.
+            from deltawire.transports.grpc.server import GrpcServer
+
+            rpc = GrpcServer(core.engine, settings.grpc, settings.article_function)
+            await rpc.start(settings.host, settings.grpc_port)
+        if bound is not None:
+            http = _Server(_http_config(core, settings), ready)
+        stop.on_signals(http, rpc)
+        if bound is None:
+            ready()
+        async with asyncio.TaskGroup() as serving:
+            if http is not None and bound is not None:
+                serving.create_task(http.serve(sockets=[bound]))
+            if rpc is not None:
+                serving.create_task(_serve_grpc(rpc, stop))
     finally:
         # What is still under way after a second signal ends as canceled, before its provider is taken away.
-        tasks = list(server.server_state.tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if http is not None:
+            tasks = list(http.server_state.tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if rpc is not None:
+            await rpc.close()
         await core.close()
+
+
+def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        build_http(core, settings),
+        http=Connection,
+        ws=WebSocketProtocol,
+        ws_max_size=settings.http.max_body_bytes,
+        ws_ping_interval=settings.http.heartbeat,
+        ws_ping_timeout=_PONG_TIMEOUT,
+        # A token's message is smaller than what compressing it would add, and each socket would keep 100 KB for it.
+        ws_per_message_deflate=False,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Longer than the idle time of the usual balancers, which otherwise send a call on a connection that we close.
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=_DRAIN,
+    )
+
+
+async def _serve_grpc(rpc: "GrpcServer", stop: "_Stop") -> None:
+    await stop.asked.wait()
+    draining, at_once = (asyncio.ensure_future(waiting) for waiting in (rpc.drain(_DRAIN), stop.at_once.wait()))
+    await asyncio.wait([draining, at_once], return_when=asyncio.FIRST_COMPLETED)
+    at_once.cancel()
+    if not draining.done():
+        await rpc.close()
+    await draining
+
+
+class _Stop:
+    """What signals ask for: the first to end in order, the second to end at once."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.at_once = asyncio.Event()
+
+    def on_signals(self, http: "_Server | None", rpc: "GrpcServer | None") -> None:
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(signum, self._stop, http, rpc)
+
+    def _stop(self, http: "_Server | None", rpc: "GrpcServer | None") -> None:
+        if self.asked.is_set():
+            self.at_once.set()
+        self.asked.set()
+        calls = 0
+        if http is not None:
+            http.force_exit = http.should_exit
+            http.should_exit = True
+            calls += len(http.server_state.tasks)
+        if rpc is not None:
+            calls += rpc.calls_under_way
+        if calls and not self.at_once.is_set():
+            logger.info("stopping: calls under way: %d; they get %d s, or until a second signal", calls, _DRAIN)
 
 
 class _Server(uvicorn.Server):
@@ -122,12 +190,6 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
-
-    def stop(self) -> None:
-        self.force_exit = self.should_exit
-        self.should_exit = True
-        if not self.force_exit and (calls := len(self.server_state.tasks)):
-            logger.info("stopping: calls under way: %d; they get %d s, or until a second signal", calls, _DRAIN)
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

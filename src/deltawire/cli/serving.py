@@ -47,11 +47,13 @@ def serve_until_stopped(flags: Flags, bound: "socket | None" = None, *, banner: 
     server.serve(core, settings, listening, lambda: announce(served, settings, brief=not banner))
 
 
-def listen(settings: "Settings") -> "socket":
-    """The socket to serve on. Raises ``DeclarationError`` where there is none to be had."""
+def listen(settings: "Settings") -> "socket | None":
+    """HTTP's socket, where HTTP is served. Raises ``DeclarationError`` where a port is not to be had."""
     from deltawire.bootstrap import server
     from deltawire.domain.errors import DeclarationError
 
-    if settings.port == 0:
-        raise DeclarationError("the HTTP port is off, and HTTP is all that is served: there is nothing to do")
-    return server.listen(settings.host, settings.port)
+    if settings.port == 0 and settings.grpc_port == 0:
+        raise DeclarationError("both ports are off: there is nothing to serve; leave one of --port and --grpc-port out")
+    if settings.grpc_port:
+        server.must_be_free(settings.host, settings.grpc_port)
+    return server.listen(settings.host, settings.port) if settings.port else None

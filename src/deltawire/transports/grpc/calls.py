@@ -1,0 +1,102 @@
+"""The calls under way: each plays a run, and ends it when its caller leaves.
+
+A run is a task of its own beside the call's task. gRPC cancels the latter when the caller leaves, when the call's
+deadline is over, and when the server ends; what that means for the run is decided here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from grpc import aio
+
+from deltawire.domain.errors import Reason, RunError
+from deltawire.domain.events import Error
+from deltawire.engine.engine import Engine, Run
+from deltawire.transports.grpc.reply import Context, Reply
+
+_T = TypeVar("_T")
+
+Play = Callable[[Run, Reply, float | None], Awaitable[_T | Error]]
+"""Plays a run into a reply, within the caller's own deadline in seconds."""
+
+_SAME = 0.1
+"""Seconds by which the callers' and our clock may differ over one deadline."""
+_SHORTEST = 0.001
+"""Seconds: a deadline that is over already still is one."""
+
+logger = logging.getLogger("deltawire")
+
+
+class Calls:
+    """Those that run a function."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._under_way: dict[asyncio.Task[object], Run] = {}
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    async def serve(self, context: Context, play: Play[_T]) -> _T:
+        """The call's answer; a failure has been sent as its status when this raises."""
+        run = self._engine.arrive("grpc")
+        reply = Reply(context, run.id)
+        call = asyncio.current_task()
+        assert call is not None
+        self._under_way[call] = run
+        try:
+            outcome = await self._outcome(context, run, reply, play)
+            if isinstance(outcome, Error):
+                await reply.fail(outcome)
+                raise AssertionError("a failed call does not go on")
+            await reply.begin()  # an answer of nothing has an id too
+        except aio.AbortError:
+            raise
+        except aio.BaseError:  # the call is gone, and gRPC is about to tell us so
+            raise asyncio.CancelledError from None
+        finally:
+            reply.close()
+            del self._under_way[call]
+        return outcome
+
+    async def ended(self) -> None:
+        """Wait for the end of every call."""
+        while self._under_way:
+            await asyncio.wait([*self._under_way])
+
+    def cancel(self) -> None:
+        for run in self._under_way.values():
+            run.cancel("the server is ending")
+
+    async def _outcome(self, context: Context, run: Run, reply: Reply, play: Play[_T]) -> _T | Error:
+        playing = asyncio.ensure_future(play(run, reply, _deadline(context)))
+        try:
+            return await asyncio.shield(playing)
+        except asyncio.CancelledError:
+            if reply.unread:
+                message = "the caller did not read until the run's time was over"
+                return run.refuse(RunError(Reason.total_timeout, message))
+            if not _is_over(context):  # else the run's own deadline, which is the same, ends it by its name
+                run.cancel()
+            if reply.writing:
+                playing.cancel()
+            await asyncio.wait([playing])
+            _ = playing.cancelled() or playing.exception()  # whatever it is, nobody is there to be told
+            raise
+        except aio.BaseError:
+            raise
+        except Exception:
+            logger.exception("run %s failed", run.id)
+            return run.refuse(RunError(Reason.internal, "the server failed; its log tells more under this run_id"))
+
+
+def _deadline(context: Context) -> float | None:
+    remaining: float | None = context.time_remaining()
+    return None if remaining is None else max(remaining, _SHORTEST)
+
+
+def _is_over(context: Context) -> bool:
+    remaining: float | None = context.time_remaining()
+    return remaining is not None and remaining <= _SAME

@@ -1,0 +1,112 @@
+"""The reply to one gRPC call: its initial metadata, its messages, its status.
+
+In: encoded messages, or an error. Out: operations on the call. As on HTTP, a stream's initial metadata is held back until
+the first content, so that an early failure comes without a message before it; when the hold is over it goes out alone.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import TypeAlias
+
+import grpc
+from grpc import aio
+
+from deltawire.domain.errors import Code
+from deltawire.domain.events import Error
+from deltawire.transports import protobuf
+from deltawire.transports.status import GRPC_STATUS
+
+Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
+
+_GRACE = 1.0
+"""Seconds for which a write may go on when the run's time is over."""
+_RUN_ID = "deltawire-run-id"
+_DETAILS = "grpc-status-details-bin"
+
+_BY_NUMBER = {status.value[0]: status for status in grpc.StatusCode}
+_STATUS = {code: _BY_NUMBER[GRPC_STATUS[code]] for code in Code}
+
+
+class Reply:
+    """What goes to the caller. To be closed when nothing more will be written."""
+
+    __slots__ = (
+        "_began",
+        "_begun",
+        "_context",
+        "_early",
+        "_hold",
+        "_limit",
+        "_loop",
+        "_metadata",
+        "_task",
+        "unread",
+        "writing",
+    )
+
+    def __init__(self, context: Context, run_id: str) -> None:
+        self._context = context
+        self._metadata = ((_RUN_ID, run_id),)
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._begun = False
+        self._early: asyncio.Task[None] | None = None
+        self._hold: asyncio.TimerHandle | None = None
+        self._limit: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[object] | None = None
+        self.writing = False
+        """Whether a message is on its way, for which the caller has to make room."""
+        self.unread = False
+        """Whether the caller did not make room until the run's time was over."""
+
+    def hold(self, seconds: float) -> None:
+        """Begin without content when this time is over."""
+        self._hold = self._loop.call_later(seconds, self._begin_early)
+
+    def limit(self, seconds: float) -> None:
+        """Cancel the task that writes a little after the run's time is over, if it is stuck then: the engine ends a run
+        only when its caller comes back for more, and a caller who does not read would hold the provider for ever."""
+        self._task = asyncio.current_task()
+        self._limit = self._loop.call_at(self._began + seconds + _GRACE, self._cut)
+
+    async def write(self, message: bytes) -> None:
+        """Returns when the caller has room for it (HTTP/2, flow control)."""
+        self.writing = True
+        if not self._begun:
+            await self.begin()
+        await self._context.write(message)
+        self.writing = False
+
+    async def begin(self) -> None:
+        if self._begun:
+            return
+        if self._hold is not None:
+            self._hold.cancel()
+        if self._early is None:
+            await self._context.send_initial_metadata(self._metadata)
+        else:
+            await self._early
+        self._begun = True
+
+    async def fail(self, error: Error) -> None:
+        """End the call with the error as its status. Raises, as gRPC wants it."""
+        await self.begin()
+        details = ((_DETAILS, protobuf.status(error)),)
+        await self._context.abort(_STATUS[error.code], error.message, details)
+
+    def close(self) -> None:
+        for timer in (self._hold, self._limit):
+            if timer is not None:
+                timer.cancel()
+
+    def _begin_early(self) -> None:
+        self._early = self._loop.create_task(self._send_early())
+
+    async def _send_early(self) -> None:
+        with suppress(aio.BaseError):  # the caller is gone: whoever writes next hears of it
+            await self._context.send_initial_metadata(self._metadata)
+
+    def _cut(self) -> None:
+        if self.writing and self._task is not None:
+            self.unread = True
+            self._task.cancel()

@@ -1,0 +1,33 @@
+"""The section ``[grpc]`` of the settings."""
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
+
+from deltawire.domain.limits import Seconds, SecondsOrZero
+
+
+class GrpcSettings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_message_bytes: PositiveInt = 1024 * 1024
+    """The largest request. A larger one is refused before it is used."""
+    status_hold: SecondsOrZero = 10.0
+    """Seconds for which a stream waits for its first content before its initial metadata goes out."""
+    heartbeat: Seconds = 15.0
+    """Seconds between the HTTP/2 pings on a connection, by which a caller that is gone is noticed."""
+    tls_cert: Path | None = None
+    """The file (PEM) with the certificate and those between it and its root. Unset, gRPC is served in plain text."""
+    tls_key: Path | None = None
+    """The file (PEM) with the certificate's private key."""
+    tls_client_ca: Path | None = None
+    """The file (PEM) with the roots of the callers' certificates: with it, who shows none is refused."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("tls_cert and tls_key belong together: set both")
+        if self.tls_client_ca is not None and self.tls_cert is None:
+            raise ValueError("tls_client_ca needs a certificate of the server's own: set tls_cert and tls_key")
+        return self
