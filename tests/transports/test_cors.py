@@ -65,7 +65,9 @@ async def test_replies_and_failures_can_be_read(provider: Provider, open_server:
     seen = {
         "vary": "origin",
         "access-control-allow-origin": "https://shop.example",
-        "access-control-expose-headers": "deltawire-run-id, retry-after",
+        "access-control-expose-headers": (
+            "deltawire-run-id, retry-after, grpc-status, grpc-message, grpc-status-details-bin"
+        ),
     }
     for status in (200, 429):
         reply = await ask(open_server, "POST", RUN, SHOP, "accept: text/event-stream", body=SAY)

@@ -24,12 +24,14 @@ from deltawire.transports.http.health import healthz, readyz
 from deltawire.transports.http.invoke import Invoke
 from deltawire.transports.http.openapi.document import openapi
 from deltawire.transports.http.replies import Header, send_problem
+from deltawire.transports.http.rpc.service import procedures
 from deltawire.transports.http.settings import HttpSettings
 from deltawire.transports.http.websocket import NoWebSocket, UpgradeRequired, WebSocket
 
 
-def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> ASGIApp:
-    """``on_loopback``: the server listens on loopback only, so that the ``Host`` must be a name of this machine."""
+def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool, article_function: str = "chat") -> ASGIApp:
+    """``on_loopback``: the server listens on loopback only, so that the ``Host`` must be a name of this machine.
+    ``article_function`` is the one that answers on ``stream.ResponseStreamingService``."""
     listing = ListFunctions(engine)
     models = ListModels(engine)
     routes = [
@@ -44,6 +46,7 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool) -> A
         _route("/v1/ws", GET=UpgradeRequired(engine)),
         WebSocketRoute("/v1/ws", WebSocket(engine, settings)),
         WebSocketRoute("/{path:path}", NoWebSocket(engine)),
+        *(_route(path, POST=app) for path, app in procedures(engine, settings, article_function).items()),
         _route("/healthz", GET=healthz),
         _route("/readyz", GET=readyz),
     ]

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deltawire.transports.http.replies import Header
 
 _METHODS = b"GET, HEAD, POST"
-_EXPOSED = b"deltawire-run-id, retry-after"
+_EXPOSED = b"deltawire-run-id, retry-after, grpc-status, grpc-message, grpc-status-details-bin"
 _MAX_AGE = b"600"
 """Seconds for which a browser need not ask again."""
 

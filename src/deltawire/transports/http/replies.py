@@ -42,12 +42,15 @@ async def send_problem(send: Send, error: Error, headers: Iterable[Header] = ())
     await send_failure(send, error, b"application/problem+json", codec.problem(error), headers)
 
 
-async def send_failure(send: Send, error: Error, media: bytes, body: bytes, headers: Iterable[Header] = ()) -> None:
-    """The error as a document of a form of its own, with the headers that every failure has."""
+async def send_failure(
+    send: Send, error: Error, media: bytes, body: bytes, headers: Iterable[Header] = (), *, status: int | None = None
+) -> None:
+    """The error as a document of a form of its own, with the headers that every failure has. ``status`` is that of its
+    reason, if the form has none of its own."""
     more = [NO_STORE, (RUN_ID, error.run_id.encode()), *headers]
     if error.retry_after is not UNSET:
         more.append((b"retry-after", str(math.ceil(error.retry_after)).encode()))
-    await send_whole(send, HTTP_STATUS[error.reason], media, body, more)
+    await send_whole(send, status or HTTP_STATUS[error.reason], media, body, more)
 
 
 async def send_whole(send: Send, status: int, media: bytes, body: bytes, headers: Iterable[Header]) -> None:

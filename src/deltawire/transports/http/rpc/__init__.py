@@ -1,0 +1,1 @@
+"""Connect and gRPC-Web: the RPC services over plain HTTP."""
