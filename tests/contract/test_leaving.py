@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix.http_caller import HttpCaller
 from tests.matrix.notation import Call
 from tests.matrix.server import Server
-from tests.matrix.stage import Matrix
-from tests.matrix.transports import HTTP, STREAMS
+from tests.matrix.stage import Matrix, http_caller
+from tests.matrix.transports import OVER_HTTP, STREAMS_OVER_HTTP
 from tests.upstream import Exchange, Gate, done, finish, head, repeat, role, silence, text
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.anyio
 ROUNDS = 50
 _RESET = struct.pack("ii", 1, 0)
 
-over_http = pytest.mark.parametrize("transport", HTTP)
+over_http = pytest.mark.parametrize("transport", OVER_HTTP)
 either_way = pytest.mark.parametrize("way", ["close", "reset"])
 
 
@@ -44,7 +43,7 @@ class Visitor:
         return visitor
 
     def call(self, transport: str, server: Server, call: Call) -> None:
-        request = HttpCaller(transport, server.url).request(call)
+        request = http_caller(transport, server).request(call)
         lines = [f"{request.method} {request.url.raw_path.decode()} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
         self.writer.write("\r\n".join([*lines, "", ""]).encode() + request.content)
@@ -133,7 +132,7 @@ async def test_leaving_while_the_answer_of_a_plain_call_grows(matrix: Matrix, tr
     await leaves(matrix, matrix.server, transport, way, nothing)
 
 
-@pytest.mark.parametrize("transport", STREAMS)
+@pytest.mark.parametrize("transport", STREAMS_OVER_HTTP)
 @either_way
 async def test_leaving_in_the_middle_of_a_stream(matrix: Matrix, transport: str, way: str) -> None:
     matrix.provider.always(head(), text("Hel"), silence())
@@ -184,7 +183,7 @@ async def test_leaving_while_the_function_renders(
 
 @over_http
 async def test_leaving_before_the_request_is_complete(matrix: Matrix, transport: str) -> None:
-    path = HttpCaller(transport, matrix.server.url).request(Call("say")).url.path
+    path = http_caller(transport, matrix.server).request(Call("say")).url.path
     _, writer = await asyncio.open_connection("127.0.0.1", matrix.server.port)
     writer.write(f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{{".encode())
     await writer.drain()
@@ -193,7 +192,7 @@ async def test_leaving_before_the_request_is_complete(matrix: Matrix, transport:
     await all_canceled(matrix.server, 1)
 
 
-@pytest.mark.parametrize("transport", STREAMS)
+@pytest.mark.parametrize("transport", STREAMS_OVER_HTTP)
 async def test_a_caller_that_reads_nothing_slows_the_provider(matrix: Matrix, transport: str) -> None:
     matrix.provider.always(head(), repeat(text("x" * 60_000)))
     visitor = await Visitor.calling(transport, matrix.server, Call("say"))
@@ -204,7 +203,7 @@ async def test_a_caller_that_reads_nothing_slows_the_provider(matrix: Matrix, tr
     await all_canceled(matrix.server, 1)
 
 
-@pytest.mark.parametrize("transport", STREAMS)
+@pytest.mark.parametrize("transport", STREAMS_OVER_HTTP)
 async def test_a_caller_that_reads_nothing_is_cut_when_the_runs_time_is_over(matrix: Matrix, transport: str) -> None:
     matrix.provider.always(head(), repeat(text("x" * 60_000)))
     visitor = await Visitor.calling(transport, matrix.server, Call("brief"))
@@ -214,7 +213,7 @@ async def test_a_caller_that_reads_nothing_is_cut_when_the_runs_time_is_over(mat
     visitor.leave("close")
 
 
-@pytest.mark.parametrize("transport", STREAMS)
+@pytest.mark.parametrize("transport", STREAMS_OVER_HTTP)
 async def test_a_caller_that_does_not_read_the_end_of_an_answer_is_cut_too(matrix: Matrix, transport: str) -> None:
     """The last piece fills every buffer: what cannot be written any more is the end."""
     end = Gate()

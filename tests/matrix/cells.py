@@ -11,7 +11,7 @@ from deltawire.domain.errors import Code
 from deltawire.transports.status import CONNECT_HTTP_STATUS, GRPC_STATUS
 from tests.matrix.document import PAGE, Block, Section, Table, sections
 from tests.matrix.notation import Call, Script
-from tests.matrix.transports import GROUPS, MEDIA, TRANSPORTS, UNARY
+from tests.matrix.transports import GROUPS, MEDIA, RPC, TRANSPORTS, UNARY
 
 _PLACE = re.compile(r'"<(\w+)>"|<(\w[\w ]*)>')
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -20,6 +20,7 @@ _PLACES = {
     "invoke": ("/invoke", "OPTIONS, POST"),
     "chat": ("/v1/chat/completions", "OPTIONS, POST"),
     "chat_stream": ("/v1/chat/completions", "OPTIONS, POST"),
+    **{rpc: (f"/deltawire.v1.Functions/{'Invoke' if rpc in UNARY else 'Stream'}", "OPTIONS, POST") for rpc in RPC},
 }
 _CHAT_SHAPE = '{"model": "…", "messages": […]}'
 _SHAPES = {
@@ -100,7 +101,7 @@ Fragments = dict[str, dict[str, str]]
 
 
 def _fragments(page: list[Section]) -> Fragments:
-    """What returns in many blocks, by its name, and by the transports that are named behind it, or for ``EVERY`` one."""
+    """What returns in many blocks, by its name, and by the transports behind the name, or for ``EVERY`` one."""
     found: Fragments = {}
     for section in page:
         for block in section.blocks:

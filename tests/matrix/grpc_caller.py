@@ -1,10 +1,14 @@
-"""gRPC, called with ``grpc.aio``; its messages are read with protobuf's own library."""
+"""gRPC, called with ``grpcio``; its messages are read with protobuf's own library.
+
+The blocking client, in a thread: ``grpc.aio`` loses the initial metadata of a stream whose status comes with it.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-import grpc.aio
+import grpc
 
 from deltawire.v1 import functions_pb2 as pb
 from tests.matrix import rpc
@@ -13,15 +17,22 @@ from tests.matrix.reply import Reply
 from tests.matrix.server import Server
 from tests.matrix.transports import UNARY
 
-Invoke = grpc.aio.UnaryUnaryCall[bytes, bytes]
-Stream = grpc.aio.UnaryStreamCall[bytes, bytes]
-_TIMEOUT = 10
+
+class Made(Protocol):
+    """A call under way; of Stream it is an iterator too, of Invoke a future."""
+
+    def cancel(self) -> bool: ...
+    def code(self) -> grpc.StatusCode: ...
+    def details(self) -> str | None: ...
+    def initial_metadata(self) -> Iterable[tuple[str, str | bytes]] | None: ...
+    def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None: ...
 
 
 @dataclass(slots=True)
 class _Reading:
     frames: list[str] = field(default_factory=list[str])
-    news: asyncio.Condition = field(default_factory=asyncio.Condition)
+    left: bool = False
+    news: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class GrpcCaller:
@@ -33,82 +44,84 @@ class GrpcCaller:
 
     async def call(self, call: Call, script: Script | None = None) -> Reply:
         reading = _Reading()
-        async with grpc.aio.insecure_channel(self._address, [("grpc.enable_retries", 0)]) as channel:
+        with self.channel() as channel:
             made = self.begin(channel, call)
             conductor = asyncio.create_task(self._conduct(script.stops if script else [], made, reading))
+            reader = asyncio.create_task(self._read(made, reading))
             try:
-                await self._read(made, reading)
+                async with asyncio.timeout(10):
+                    await asyncio.shield(reader)
             finally:
+                made.cancel()
                 conductor.cancel()
-                await asyncio.wait([conductor])
-            return await _reply(made, reading)
+                await asyncio.wait([conductor, reader])
+            return _reply(made, reading)
 
-    def begin(self, channel: grpc.aio.Channel, call: Call) -> Invoke | Stream:
+    def channel(self) -> grpc.Channel:
+        return grpc.insecure_channel(self._address, [("grpc.use_local_subchannel_pool", 1)])
+
+    def begin(self, channel: grpc.Channel, call: Call) -> Made:
         request = rpc.run_request(call.rpc_request()).SerializeToString() if call.body is None else call.body
         compression = grpc.Compression.Gzip if call.coding else None
-        timeout = call.deadline or _TIMEOUT
+        untyped: Any = channel  # its stubs leave open what goes in and out
         if self.transport in UNARY:
-            invoke = channel.unary_unary(rpc.SERVICE + "Invoke", _as_it_is, _as_it_is)
-            return invoke(request, timeout=timeout, compression=compression)
-        stream = channel.unary_stream(rpc.SERVICE + "Stream", _as_it_is, _as_it_is)
-        return stream(request, timeout=timeout, compression=compression)
+            invoke = untyped.unary_unary(rpc.SERVICE + "Invoke")
+            return invoke.future(request, timeout=call.deadline, compression=compression)
+        stream = untyped.unary_stream(rpc.SERVICE + "Stream")
+        return stream(request, timeout=call.deadline, compression=compression)
 
-    async def _read(self, made: Invoke | Stream, reading: _Reading) -> None:
+    async def _read(self, made: Made, reading: _Reading) -> None:
+        loop = asyncio.get_running_loop()
         kind = pb.Finished if self.transport in UNARY else pb.Event
-        try:
-            async for message in _messages(made):
-                async with reading.news:
-                    reading.frames.append(f"00 {rpc.message(kind, message)}")
-                    reading.news.notify_all()
-        except grpc.aio.AioRpcError:
-            return  # it is asked for its status later
-        except asyncio.CancelledError:
-            if not made.cancelled():
-                raise
 
-    async def _conduct(self, stops: list[Stop], made: Invoke | Stream, reading: _Reading) -> None:
+        def read() -> None:
+            try:
+                for message in _messages(made):
+                    reading.frames.append(f"00 {rpc.message(kind, message)}")
+                    loop.call_soon_threadsafe(reading.news.set)
+            except (grpc.RpcError, grpc.FutureCancelledError):
+                return  # the call is asked for its status later
+
+        await asyncio.to_thread(read)
+
+    async def _conduct(self, stops: list[Stop], made: Made, reading: _Reading) -> None:
         seen = 0
         for stop in stops:
             await stop.gate.reached()
             match stop.kind:
                 case "leave":
+                    reading.left = True
                     made.cancel()
                     return
                 case "hold" if self.transport not in UNARY:
-                    await made.initial_metadata()
+                    await asyncio.to_thread(made.initial_metadata)
                 case "pause" if self.transport not in UNARY:
-                    async with reading.news:
-                        await reading.news.wait_for(
-                            lambda stop=stop, seen=seen: stop.shown_in("".join(reading.frames[seen:]).encode(), "grpc")
-                        )
-                        seen = len(reading.frames)
+                    while not stop.shown_in("".join(reading.frames[seen:]).encode(), self.transport):
+                        reading.news.clear()
+                        await reading.news.wait()
+                    seen = len(reading.frames)
                 case _:
                     pass
             stop.gate.open()
 
 
-async def _messages(made: Invoke | Stream) -> AsyncIterator[bytes]:
-    if isinstance(made, grpc.aio.UnaryStreamCall):
-        async for message in made:
-            yield message
+def _messages(made: Any) -> Iterator[bytes]:
+    if isinstance(made, Iterator):
+        yield from made
     else:
-        yield await made
+        yield made.result()
 
 
-async def _reply(made: Invoke | Stream, reading: _Reading) -> Reply:
-    if made.cancelled():
-        return Reply("", b"", complete=False, shown="\n".join(reading.frames))
-    code, message = await made.code(), await made.details()
-    number: int = code.value[0]
-    status = [("grpc-status", str(number)), *([("grpc-message", message)] if message else [])]
-    lines = rpc.trailers([*status, *_fields(await made.trailing_metadata())])
-    head = "".join(f"{name}: {value}\n" for name, value in _fields(await made.initial_metadata()))
-    return Reply(head, b"", complete=True, shown="\n".join([*reading.frames, *lines]))
+def _reply(made: Made, reading: _Reading) -> Reply:
+    head = "".join(f"{name}: {value}\n" for name, value in _fields(made.initial_metadata()))
+    lines = reading.frames
+    if not reading.left:
+        status = [("grpc-status", str(made.code().value[0]))]
+        if message := made.details():
+            status.append(("grpc-message", message))
+        lines = [*lines, *rpc.trailers([*status, *_fields(made.trailing_metadata())])]
+    return Reply(head, b"", complete=not reading.left, shown="\n".join(lines))
 
 
-def _fields(metadata: grpc.aio.Metadata | None) -> list[tuple[str, str | bytes]]:
+def _fields(metadata: Iterable[tuple[str, str | bytes]] | None) -> list[tuple[str, str | bytes]]:
     return [(name, value) for name, value in metadata or ()]
-
-
-def _as_it_is(message: bytes) -> bytes:
-    return message

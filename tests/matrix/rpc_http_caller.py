@@ -60,8 +60,7 @@ class RpcHttpCaller(HttpCaller):
     def _content(self, head: str, body: bytes) -> str | None:
         """The body as the page writes it; none where it is a problem, as all that is refused before it is known what is
         called."""
-        media = dict(line.partition(": ")[::2] for line in head.splitlines()).get("content-type")
-        if media != MEDIA[self.transport]:
+        if f"content-type: {MEDIA[self.transport]}" not in head.splitlines():
             return None
         if self.transport in UNARY:
             text = body.decode()

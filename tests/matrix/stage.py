@@ -17,7 +17,6 @@ from tests.matrix.server import Server
 from tests.matrix.transports import GRPC, RPC
 from tests.matrix.ws_caller import WsCaller
 
-
 Caller = HttpCaller | WsCaller | EngineCaller | GrpcCaller
 
 
