@@ -9,7 +9,7 @@ from tests.matrix.answers import answer, events
 from tests.matrix.notation import Call
 from tests.matrix.reply import Reply
 from tests.matrix.stage import Matrix
-from tests.matrix.transports import TRANSPORTS
+from tests.matrix.transports import EVENTFUL, TRANSPORTS
 from tests.upstream import (
     FRAMINGS,
     ChatStream,
@@ -34,7 +34,6 @@ pytestmark = pytest.mark.anyio
 
 AWKWARD = "line1\nline2\r\n\u2028 data: x None 🙂"
 SAY = Call("say")
-EVENTFUL = ["sse", "ndjson", "ws", "engine"]
 END = (finish("stop"), usage(9, 2), done())
 
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)

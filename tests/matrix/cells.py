@@ -202,7 +202,9 @@ class Contract:
 
     def _values(self, row: dict[str, str], transport: str) -> dict[str, str | None]:
         function = self._function.get(row["function"], {})
-        reason = self._reason.get(row.get("reason", ""), {})
+        reason = {**self._reason.get(row.get("reason", ""), {})}
+        if row.get("code"):
+            reason["code"] = row["code"]
         call = Call.read(row["function"], row["caller"])
         retry_after = row.get("retry_after") or None
         path, allow = f"/v1/functions/{call.function}", "GET, HEAD, OPTIONS, POST"
@@ -213,7 +215,7 @@ class Contract:
             "variant": json.dumps(row.get("variant") or None),
             "model": row.get("model") or function.get("model"),
             "max_tokens": row.get("max_tokens") or function.get("max_tokens") or "null",
-            "timeout": function.get("timeout"),
+            "timeout": row.get("timeout") or function.get("timeout"),
             "text": row["text"],
             "finish_reason": row.get("finish_reason"),
             "usage": _usage(row.get("usage", "")),
@@ -230,6 +232,7 @@ class Contract:
             "shape": _SHAPES.get(transport, '{"input": …}'),
             "path": path,
             "accept_encoding": "gzip" if "content-encoding: br" in row["caller"] else None,
+            "accept_post": row.get("accept_post") or None,
             "allow": allow if row.get("reason") == "method_not_allowed" else None,
         }
         values |= _chat_values(row, reason)

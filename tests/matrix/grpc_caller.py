@@ -76,7 +76,7 @@ class GrpcCaller:
 
         def read() -> None:
             try:
-                for message in _messages(made):
+                for message in _messages(made, unary=self.transport in UNARY):
                     reading.frames.append(f"00 {rpc.message(kind, message)}")
                     loop.call_soon_threadsafe(reading.news.set)
             except (grpc.RpcError, grpc.FutureCancelledError):
@@ -105,11 +105,11 @@ class GrpcCaller:
             stop.gate.open()
 
 
-def _messages(made: Any) -> Iterator[bytes]:
-    if isinstance(made, Iterator):
-        yield from made
-    else:
+def _messages(made: Any, *, unary: bool) -> Iterator[bytes]:
+    if unary:
         yield made.result()
+    else:
+        yield from made
 
 
 def _reply(made: Made, reading: _Reading) -> Reply:
