@@ -42,7 +42,9 @@ class Ended:
 
 
 def environment(given: Environment | None = None) -> dict[str, str]:
-    return {name: os.environ[name] for name in _KEPT if name in os.environ} | {"PYTHONPATH": _SOURCE, **(given or {})}
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    # All would have the same port for gRPC: whoever wants it says where.
+    return {**kept, "PYTHONPATH": _SOURCE, "DELTAWIRE_GRPC_PORT": "off", **(given or {})}
 
 
 def calling(upstream: Upstream) -> dict[str, str]:

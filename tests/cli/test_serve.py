@@ -103,8 +103,10 @@ async def test_an_address_that_is_not_ours_is_one_line_too(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("off", ["0", "off"])
 async def test_nothing_to_serve_is_an_error(tmp_path: Path, off: str) -> None:
-    ended = await refused(tmp_path, str(shop(tmp_path)), "--port", off)
-    assert ended.complaint == "deltawire: the HTTP port is off, and HTTP is all that is served: there is nothing to do"
+    ended = await refused(tmp_path, str(shop(tmp_path)), "--port", off, "--grpc-port", off)
+    assert ended.complaint == (
+        "deltawire: both ports are off: there is nothing to serve; leave one of --port and --grpc-port out"
+    )
 
 
 @pytest.mark.parametrize(

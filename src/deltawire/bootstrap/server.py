@@ -103,6 +103,7 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket | None, re
             # A third of the start's time and of the memory: only where it is served.
             from deltawire.transports.grpc.server import GrpcServer
 
+            must_be_free(settings.host, settings.grpc_port)
             rpc = GrpcServer(core.engine, settings.grpc, settings.article_function)
             await rpc.start(settings.host, settings.grpc_port)
         if bound is not None:

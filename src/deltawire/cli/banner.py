@@ -30,8 +30,11 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 def announce(served: Served, settings: Settings, *, brief: bool = False) -> None:
     """``brief`` is for a server that has been announced before."""
     if settings.log.as_json:
-        address = _url(settings.host, settings.port)  # a log tells what is so, not what can be pasted
-        logger.info("listening", extra={"fields": {"message": "listening", "address": address, "functions": [*served]}})
+        # A log tells what is so, not what can be pasted.
+        http = {"address": _url(settings.host, settings.port)} if settings.port else {}
+        rpc = {"grpc": _target(settings.host, settings.grpc_port)} if settings.grpc_port else {}
+        fields = {"message": "listening", **http, **rpc, "functions": [*served]}
+        logger.info("listening", extra={"fields": fields})
         return
     if sys.stderr.isatty():
         _say(Console(file=sys.stderr, highlight=False), served, settings, brief=brief)
@@ -44,9 +47,14 @@ def announce(served: Served, settings: Settings, *, brief: bool = False) -> None
 
 
 def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -> None:
-    address = address_of(settings)
+    host = _ANY.get(settings.host, settings.host)
+    places = {
+        "http": _url(host, settings.port) if settings.port else None,
+        "grpc": _target(host, settings.grpc_port) if settings.grpc_port else None,
+    }
     if brief:
-        said = Text.assemble(("deltawire ", "bold"), f"serves {', '.join(served)} at ", (address, "cyan"))
+        where = " and ".join(place for place in places.values() if place)
+        said = Text.assemble(("deltawire ", "bold"), f"serves {', '.join(served)} at ", (where, "cyan"))
         console.print(said, soft_wrap=True)
         return
     console.print()
@@ -54,12 +62,16 @@ def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -
     console.print()
     console.print(_functions(served))
     console.print()
-    console.print(Text.assemble("  ", ("http", "bold"), "  ", (address, "cyan")))
+    for wire, place in places.items():
+        if place:
+            console.print(Text.assemble("  ", (wire, "bold"), "  ", (place, "cyan")))
     if settings.host in _ANY:
         console.print(Text("        open to every network of this machine, and asking nobody for a key", style="dim"))
     console.print()
     # Never wrapped by us: what is copied must be what is pasted.
-    console.print(Text(f"  Try it:\n\n{call(next(iter(served.values())).function, address)}\n"), soft_wrap=True)
+    function = next(iter(served.values())).function
+    sample = call(function, address_of(settings)) if settings.port else _grpc_call(function, settings)
+    console.print(Text(f"  Try it:\n\n{sample}\n"), soft_wrap=True)
 
 
 def address_of(settings: Settings) -> str:
@@ -68,7 +80,11 @@ def address_of(settings: Settings) -> str:
 
 
 def _url(host: str, port: int) -> str:
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"http://{_target(host, port)}"
+
+
+def _target(host: str, port: int) -> str:
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def call(function: Function, address: str) -> str:
@@ -79,6 +95,15 @@ def call(function: Function, address: str) -> str:
         f"    -H 'accept: text/event-stream' -H 'content-type: application/json' \\\n"
         f"    -d {shlex.quote(body)}"
     )
+
+
+def _grpc_call(function: Function, settings: Settings) -> str:
+    """The same for grpcurl, which learns the messages by reflection."""
+    given = json.dumps(sample_input(function.input_schema()), ensure_ascii=False)
+    body = json.dumps({"function": function.name, "input_json": given}, ensure_ascii=False)
+    plain = "" if settings.grpc.tls_cert else " -plaintext"
+    target = _target(_ANY.get(settings.host, settings.host), settings.grpc_port)
+    return f"  grpcurl{plain} -d {shlex.quote(body)} \\\n    {target} deltawire.v1.Functions/Stream"
 
 
 def sample_input(schema: dict[str, Any]) -> object:

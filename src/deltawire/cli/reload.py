@@ -1,7 +1,7 @@
 """``deltawire serve --reload``: the server in a child process, started anew when a file of the app changes.
 
-The parent holds the listening socket: a call that comes between two children waits for the next one. The child is
-``reloaded.py``.
+The parent holds HTTP's listening socket: a call that comes between two children waits for the next one. A gRPC call is
+refused then, and its channel connects again by itself. The child is ``reloaded.py``.
 """
 
 import json
@@ -88,7 +88,7 @@ def folder_of(app: str) -> Path:
 
 
 class _Served:
-    """The child of the moment, and the socket that it serves on."""
+    """The child of the moment, and the socket that it serves HTTP on. For gRPC each child binds its port itself."""
 
     def __init__(self, flags: Flags, settings: Settings) -> None:
         self._flags = flags
@@ -142,22 +142,26 @@ class _Served:
             pass
         finally:
             self.kill()
-            self._bound.close()
+            self._close()
 
     def _move(self, settings: Settings) -> None:
         """To another address, where the configuration names another."""
         where = (settings.host, settings.port)
         if where != self._where:
             bound = listen(settings)
-            self._bound.close()
+            self._close()
             self._bound, self._where = bound, where
 
+    def _close(self) -> None:
+        if self._bound is not None:
+            self._bound.close()
+
     def _started(self, *, again: bool) -> "subprocess.Popen[bytes]":
-        descriptor = self._bound.fileno()
+        descriptor = None if self._bound is None else self._bound.fileno()
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", "deltawire.cli.reloaded"],
             stdin=subprocess.PIPE,
-            pass_fds=[descriptor],
+            pass_fds=[] if descriptor is None else [descriptor],
             start_new_session=True,  # Ctrl-C is ours alone: we end the child in order
         )
         assert child.stdin is not None

@@ -1,7 +1,8 @@
 """The server that ``deltawire serve --reload`` starts anew with each change.
 
-In: on stdin a line of JSON with the flags and the listening socket's descriptor. It lives as long as its stdin stays
-open, so that it ends with its parent, however the parent ends; and at once, since a change may cut what is under way.
+In: on stdin a line of JSON with the flags and the descriptor of HTTP's listening socket, if there is one. It lives as
+long as its stdin stays open, so that it ends with its parent, however the parent ends; and at once, since a change may
+cut what is under way.
 """
 
 import json
@@ -9,6 +10,7 @@ import os
 import socket
 import sys
 import threading
+from contextlib import nullcontext
 
 from deltawire.cli.main import reporting
 from deltawire.cli.serving import Flags, serve_until_stopped
@@ -20,7 +22,8 @@ def main() -> None:
         return
     told = json.loads(line)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with socket.socket(fileno=told["descriptor"]) as bound:
+    descriptor: int | None = told["descriptor"]
+    with nullcontext() if descriptor is None else socket.socket(fileno=descriptor) as bound:
         serve_until_stopped(Flags(**told["flags"]), bound, banner=not told["again"])
 
 

@@ -54,6 +54,12 @@ def listen(settings: "Settings") -> "socket | None":
 
     if settings.port == 0 and settings.grpc_port == 0:
         raise DeclarationError("both ports are off: there is nothing to serve; leave one of --port and --grpc-port out")
-    if settings.grpc_port:
-        server.must_be_free(settings.host, settings.grpc_port)
-    return server.listen(settings.host, settings.port) if settings.port else None
+    bound = server.listen(settings.host, settings.port) if settings.port else None
+    try:
+        if settings.grpc_port:
+            server.must_be_free(settings.host, settings.grpc_port)
+    except DeclarationError:
+        if bound is not None:
+            bound.close()
+        raise
+    return bound

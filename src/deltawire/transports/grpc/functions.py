@@ -6,13 +6,14 @@ In and out are bytes; ``transports/protobuf.py`` reads and writes the messages.
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
+from typing import TypeAlias
 
 import grpc
 from msgspec.structs import replace
 
 from deltawire.article import stream_pb2 as article_pb
 from deltawire.domain.errors import RunError
-from deltawire.domain.events import Error, Event, Finished, Started, Text
+from deltawire.domain.events import Error, Event, Started, Text
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
@@ -24,6 +25,8 @@ from deltawire.v1 import functions_pb2 as pb
 
 FUNCTIONS = "deltawire.v1.Functions"
 ARTICLE = "stream.ResponseStreamingService"
+
+_Handlers: TypeAlias = "dict[str, grpc.RpcMethodHandler[bytes, bytes]]"
 
 
 class Functions:
@@ -37,12 +40,12 @@ class Functions:
         self._listed = protobuf.functions(plan.function for plan in engine.plans.values())
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler, ...]:
-        functions: dict[str, grpc.RpcMethodHandler] = {
+        functions: _Handlers = {
             "List": grpc.unary_unary_rpc_method_handler(self.list),
             "Invoke": grpc.unary_unary_rpc_method_handler(self.invoke),
             "Stream": grpc.unary_stream_rpc_method_handler(self.stream),
         }
-        article = {"stream": grpc.unary_stream_rpc_method_handler(self.article)}
+        article: _Handlers = {"stream": grpc.unary_stream_rpc_method_handler(self.article)}
         return (
             grpc.method_handlers_generic_handler(FUNCTIONS, functions),
             grpc.method_handlers_generic_handler(ARTICLE, article),

@@ -1,12 +1,12 @@
 """The reply to one gRPC call: its initial metadata, its messages, its status.
 
-In: encoded messages, or an error. Out: operations on the call. As on HTTP, a stream's initial metadata is held back until
-the first content, so that an early failure comes without a message before it; when the hold is over it goes out alone.
+In: encoded messages, or an error. Out: operations on the call. As on HTTP, a stream's beginning is held back until the
+first content; when the hold is over the initial metadata goes out alone.
 """
 
 import asyncio
 from contextlib import suppress
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import grpc
 from grpc import aio
@@ -88,7 +88,7 @@ class Reply:
             await self._early
         self._begun = True
 
-    async def fail(self, error: Error) -> None:
+    async def fail(self, error: Error) -> NoReturn:
         """End the call with the error as its status. Raises, as gRPC wants it."""
         await self.begin()
         details = ((_DETAILS, protobuf.status(error)),)

@@ -3,7 +3,6 @@
 import asyncio
 
 from grpc import aio
-from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from deltawire.domain.errors import DeclarationError
@@ -28,8 +27,7 @@ class GrpcServer:
         self._calls = Calls(engine)
         self._health = health.Health([FUNCTIONS, ARTICLE])
         functions = Functions(engine, self._calls, settings, article_function)
-        self._server.add_generic_rpc_handlers(functions.handlers())
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        self._server.add_generic_rpc_handlers((*functions.handlers(), self._health.handler()))
         named = [FUNCTIONS, ARTICLE, health.SERVICE, reflection.SERVICE_NAME]
         reflection.enable_server_reflection(named, self._server)
 
