@@ -72,6 +72,15 @@ def test_the_functions_are_listed_with_their_schemas() -> None:
     assert json_format.Parse(protobuf.functions_json([chat]), pb.ListResponse()) == listed
 
 
+def test_a_description_may_hold_what_no_message_can_carry() -> None:
+    def say(text: str) -> str:
+        return text
+
+    say.__doc__ = "Half a character: \ud83d"
+    (listed,) = pb.ListResponse.FromString(protobuf.functions([function(say)])).functions
+    assert listed.description == "Half a character: \ufffd"
+
+
 def test_a_request_is_what_it_is_in_json() -> None:
     message = pb.RunRequest(
         function="say",

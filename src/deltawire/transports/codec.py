@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -159,6 +159,20 @@ def one_line(encoded: bytes) -> bytes:
         .replace(b"\xe2\x80\xa9", b"\\u2029")
         .replace(b"\xc2\x85", b"\\u0085")
     )
+
+
+def well_formed(value: object) -> object:
+    """The value with every lone surrogate as U+FFFD: a docstring may hold what no UTF-8 can carry."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case Mapping():
+            members = cast("Mapping[object, object]", value)
+            return {well_formed(key): well_formed(each) for key, each in members.items()}
+        case list() | tuple():
+            return [well_formed(each) for each in cast("list[object]", value)]
+        case _:
+            return value
 
 
 def _tagged(event: Event) -> tuple[bytes, bytes]:

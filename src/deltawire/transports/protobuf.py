@@ -141,9 +141,9 @@ def _counts(usage: Usage) -> dict[str, int]:
 def _function(function: Function) -> pb.Function:
     return pb.Function(
         name=function.name,
-        description=function.description,
-        input_schema_json=_encode(function.input_schema()).decode(),
-        output_schema_json=_encode(function.output.json_schema()).decode(),
+        description=str(codec.well_formed(function.description)),
+        input_schema_json=_encode(codec.well_formed(function.input_schema())).decode(),
+        output_schema_json=_encode(codec.well_formed(function.output.json_schema())).decode(),
     )
 
 

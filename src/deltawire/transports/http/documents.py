@@ -4,13 +4,13 @@ A caller who has one already sends its ``ETag`` and is told so in a few bytes (R
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
-from typing import cast
+from collections.abc import Callable, Iterable
 
 import msgspec
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
+from deltawire.transports.codec import well_formed
 from deltawire.transports.http.replies import NOSNIFF, Header
 
 
@@ -53,17 +53,3 @@ def _matches(fields: list[str], tag: bytes) -> bool:
     """The weak comparison, which is that of ``If-None-Match``."""
     known = [each.strip().removeprefix("W/") for field in fields for each in field.split(",")]
     return "*" in known or tag.decode() in known
-
-
-def well_formed(value: object) -> object:
-    """The value with every lone surrogate as U+FFFD: a docstring may hold what no UTF-8 can carry."""
-    match value:
-        case str():
-            return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case Mapping():
-            members = cast("Mapping[object, object]", value)
-            return {well_formed(key): well_formed(each) for key, each in members.items()}
-        case list() | tuple():
-            return [well_formed(each) for each in cast("list[object]", value)]
-        case _:
-            return value

@@ -12,7 +12,7 @@ from deltawire.domain.function import Function
 from deltawire.domain.json_schema import as_schema
 from deltawire.domain.ports import JsonSchema
 from deltawire.transports import codec
-from deltawire.transports.http.documents import well_formed
+from deltawire.transports.codec import well_formed
 from deltawire.transports.http.openapi import failures, shared
 from deltawire.transports.http.openapi.components import Components, Schema
 from deltawire.transports.http.openapi.samples import Unguessable, sample

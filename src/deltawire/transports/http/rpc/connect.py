@@ -56,7 +56,7 @@ class ConnectStream:
         return _timeout(headers)
 
     def message(self, headers: Headers, body: bytes, limit: int) -> bytes:
-        return only_message(body, headers.get("connect-content-encoding", ""), limit)
+        return only_message(body, headers.get("connect-content-encoding", "").lower(), limit)
 
     async def send_error(self, send: Send, error: Error) -> None:
         await send_whole(

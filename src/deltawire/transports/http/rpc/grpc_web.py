@@ -39,7 +39,7 @@ class GrpcWeb:
         return grpc_timeout(headers.getlist("grpc-timeout"))
 
     def message(self, headers: Headers, body: bytes, limit: int) -> bytes:
-        return only_message(from_base64(body) if self._text else body, headers.get("grpc-encoding", ""), limit)
+        return only_message(from_base64(body) if self._text else body, headers.get("grpc-encoding", "").lower(), limit)
 
     async def send_error(self, send: Send, error: Error) -> None:
         headers = [NO_STORE, (RUN_ID, error.run_id.encode()), *_trailers(error)]
