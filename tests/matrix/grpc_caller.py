@@ -14,7 +14,6 @@ from deltawire.v1 import functions_pb2 as pb
 from tests.matrix import rpc
 from tests.matrix.notation import Call, Script, Stop
 from tests.matrix.reply import Reply
-from tests.matrix.server import Server
 from tests.matrix.transports import UNARY
 
 
@@ -38,9 +37,9 @@ class _Reading:
 class GrpcCaller:
     """Calls one method of a server; each call has a channel of its own."""
 
-    def __init__(self, transport: str, server: Server) -> None:
+    def __init__(self, transport: str, port: int) -> None:
         self.transport = transport
-        self._address = f"127.0.0.1:{server.grpc_port}"
+        self._address = f"127.0.0.1:{port}"
 
     async def call(self, call: Call, script: Script | None = None) -> Reply:
         reading = _Reading()

@@ -34,7 +34,7 @@ class Matrix:
         if transport == "ws":
             return WsCaller(server or self.server)
         if transport in GRPC:
-            return GrpcCaller(transport, server or self.server)
+            return GrpcCaller(transport, (server or self.server).grpc_port)
         return http_caller(transport, server or self.server)
 
     def logged(self, transport: str, server: Server | None = None) -> list[dict[str, Any]]:
