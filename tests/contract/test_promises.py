@@ -9,7 +9,7 @@ from tests.matrix.answers import answer, events
 from tests.matrix.notation import Call
 from tests.matrix.reply import Reply
 from tests.matrix.stage import Matrix
-from tests.matrix.transports import EVENTFUL, TRANSPORTS
+from tests.matrix.transports import EVENTFUL, RPC, TRANSPORTS, UNARY
 from tests.upstream import (
     FRAMINGS,
     ChatStream,
@@ -25,6 +25,7 @@ from tests.upstream import (
     html_reply,
     reasoning,
     repeat,
+    silence,
     text,
     together,
     usage,
@@ -129,7 +130,7 @@ async def test_reasoning_is_never_part_of_the_answer(matrix: Matrix, transport: 
         assert "".join(thought) == "hmhmhm"
 
 
-@pytest.mark.parametrize("transport", [*EVENTFUL, "json"])
+@pytest.mark.parametrize("transport", [*EVENTFUL, "json", *UNARY])
 async def test_usage_is_the_last_that_the_provider_counted(matrix: Matrix, transport: str) -> None:
     steps = (usage(9, 1), text("a"), usage(9, 2), finish("stop"), usage(9, 3), done())
     reply = await say(matrix, transport, head(), *steps)
@@ -162,6 +163,23 @@ async def test_the_providers_key_reaches_no_reply_and_no_log(matrix: Matrix, tra
     assert key not in reply.written()
     (line,) = matrix.logged(transport)
     assert line["message"].endswith(": the key … is worn out")
+
+
+@pytest.mark.parametrize("transport", RPC)
+@pytest.mark.parametrize(
+    "window",
+    [[silence()], [head(), silence()], [head(), text("Hel"), silence()]],
+    ids=["no answer", "no content", "no end"],
+)
+async def test_the_callers_deadline_ends_the_call_and_its_request_to_the_provider(
+    matrix: Matrix, transport: str, window: list[Step]
+) -> None:
+    matrix.provider.script(*window)
+    reply = await matrix.caller(transport).call(Call("say", deadline=0.3))
+    assert events(transport, reply)[-1]["code"] == "deadline_exceeded"
+    await (await matrix.provider.requested()).client_left(within=1.0)
+    (line,) = matrix.logged(transport)
+    assert line["outcome"] == "total_timeout"
 
 
 async def test_accept_may_be_written_on_several_lines(matrix: Matrix) -> None:
