@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from deltawire.bootstrap.article import check_article_function
 from deltawire.bootstrap.core import Core, build_core
 from deltawire.bootstrap.load import load_functions
 from deltawire.observers.log import RunLog
@@ -23,6 +24,7 @@ def asgi(app: str) -> "App":
     """
     settings = Settings.load(app=app)
     functions = load_functions(app)
+    check_article_function(functions, settings)
     return App(settings, lambda: build_core(functions, settings, [RunLog()]))
 
 
@@ -75,7 +77,8 @@ class App:
             for ended in [other for other in self._open if other.is_closed()]:
                 self._open.pop(ended).forgotten.detach()
             core, self._first = self._first or self._build(), None
-            app = build_app(core.engine, self._settings.http, on_loopback=False)
+            settings = self._settings
+            app = build_app(core.engine, settings.http, on_loopback=False, article_function=settings.article_function)
             end = _closing(core)
             opened = self._open[loop] = _Open(app, end, weakref.finalize(self, _let_go, end))
             opened.forgotten.atexit = False

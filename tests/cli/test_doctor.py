@@ -147,6 +147,7 @@ async def test_a_secret_that_is_not_there_is_a_trouble_that_says_what_to_set(tmp
         ({"DELTAWIRE_HTTP__HEARTBAET": "3"}, "settings", "did you mean DELTAWIRE_HTTP__HEARTBEAT?"),
         ({"DELTAWIRE_APP": "nothing.py"}, "app", "there is no file nothing.py"),
         ({"DELTAWIRE_FUNCTIONS__CHET__MAX_TOKENS": "3"}, "functions", "the settings name a function 'chet'"),
+        ({"DELTAWIRE_ARTICLE_FUNCTION": "chet"}, "article_function", "no function named 'chet' is served"),
         ({"DELTAWIRE_MODEL": "nobody:m"}, "nobody:m", "function 'chat' uses provider 'nobody', which the settings"),
         ({"DELTAWIRE_MODEL": "local:gpt"}, "local:gpt", "no local model is called 'gpt'"),
         ({"DELTAWIRE_HTTP__HEARTBEAT": "61"}, "http.heartbeat", "most proxies cut what is silent for 60 s"),

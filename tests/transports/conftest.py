@@ -30,3 +30,13 @@ async def upstream(provider: Provider) -> Provider:
 async def client(chat_server: Server) -> AsyncGenerator[AsyncOpenAI]:
     async with AsyncOpenAI(base_url=f"{chat_server.url}/v1", api_key="any") as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def article_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """The functions of ``article_app.py``, with a short hold."""
+    hurry = {"DELTAWIRE_HTTP__STATUS_HOLD": "0.3", "DELTAWIRE_HTTP__HEARTBEAT": "0.1"}
+    few = {"DELTAWIRE_HTTP__MAX_RUNS_PER_SOCKET": "3"}
+    app = Path(__file__).parent / "article_app.py"
+    with serving(tmp_path_factory.mktemp("article"), {**environment, **hurry, **few}, app) as server:
+        yield server

@@ -48,7 +48,7 @@ def test_an_event_of_no_run_has_no_id() -> None:
 
 
 async def test_pieces_that_wait_together_leave_as_one_event_a_kind_in_order() -> None:
-    buffer = Outbox().buffer("1")
+    buffer = Outbox().buffer("1", Encoder("1"))
     for event in (STARTED, Text("a\n"), Text("🙂"), Reasoning("b"), Reasoning('"'), Text("c"), FINISHED):
         buffer.add(event)
     started, *pieces, finished = buffer.take()
@@ -63,7 +63,7 @@ async def test_pieces_that_wait_together_leave_as_one_event_a_kind_in_order() ->
 
 
 async def test_a_piece_that_is_taken_is_not_merged_with_a_later_one() -> None:
-    buffer = Outbox().buffer("1")
+    buffer = Outbox().buffer("1", Encoder("1"))
     taken: list[bytes] = []
     for word in ("a", "b"):
         buffer.add(Text(word))
@@ -72,7 +72,7 @@ async def test_a_piece_that_is_taken_is_not_merged_with_a_later_one() -> None:
 
 
 async def test_merged_pieces_are_no_larger_than_one_may_be() -> None:
-    buffer = Outbox().buffer("1")
+    buffer = Outbox().buffer("1", Encoder("1"))
     for size in (MAX - 1, 1, 1, MAX):
         buffer.add(Text("x" * size))
     assert [message.count(b"x") - 2 for message in buffer.take()] == [MAX, 1, MAX]
@@ -80,7 +80,7 @@ async def test_merged_pieces_are_no_larger_than_one_may_be() -> None:
 
 async def test_buffers_are_emptied_in_turns() -> None:
     outbox = Outbox()
-    flood, quiet = outbox.buffer("flood"), outbox.buffer("quiet")
+    flood, quiet = outbox.buffer("flood", Encoder("flood")), outbox.buffer("quiet", Encoder("quiet"))
     turns: list[str | None] = []
     flood.add(Text("x" * MAX))
     quiet.add(Text("a"))
@@ -96,7 +96,7 @@ async def test_buffers_are_emptied_in_turns() -> None:
 
 async def test_a_full_buffer_lets_its_run_wait_until_it_was_emptied() -> None:
     outbox = Outbox()
-    buffer = outbox.buffer("1")
+    buffer = outbox.buffer("1", Encoder("1"))
     buffer.add(Text("x" * (MAX - 1)))
     assert not buffer.full
     buffer.add(Text("x"))
@@ -112,7 +112,7 @@ async def test_a_full_buffer_lets_its_run_wait_until_it_was_emptied() -> None:
 
 async def test_nobody_waits_for_an_outbox_that_is_closed_nor_for_longer_than_it_may() -> None:
     outbox = Outbox()
-    first, second = outbox.buffer("1"), outbox.buffer("2")
+    first, second = outbox.buffer("1", Encoder("1")), outbox.buffer("2", Encoder("2"))
     time = asyncio.get_running_loop().time
     await first.room(time())
     waiting = [asyncio.create_task(buffer.room()) for buffer in (first, second)]

@@ -78,7 +78,8 @@ def configure_logging(settings: LogSettings) -> None:
 
 
 def build_http(core: Core, settings: Settings) -> ASGIApp:
-    return build_app(core.engine, settings.http, on_loopback=is_loopback(settings.host))
+    local = is_loopback(settings.host)
+    return build_app(core.engine, settings.http, on_loopback=local, article_function=settings.article_function)
 
 
 def is_loopback(host: str) -> bool:

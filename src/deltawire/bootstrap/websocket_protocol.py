@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from deltawire.transports.http.websocket import DRAIN
+from deltawire.transports.http.websocket_connection import DRAIN
 
 _GRACE = 1.0
 """Seconds for which what is written may still be on its way to a caller that is given up."""

@@ -31,6 +31,7 @@ class Flags:
 def serve_until_stopped(flags: Flags, bound: "socket | None" = None, *, banner: bool = True) -> None:
     """``bound`` is a socket that listens already. Raises ``DeclarationError`` for what cannot work."""
     from deltawire.bootstrap import server
+    from deltawire.bootstrap.article import check_article_function
     from deltawire.bootstrap.core import build_core
     from deltawire.bootstrap.load import load_functions
     from deltawire.bootstrap.resolve import resolved
@@ -41,6 +42,7 @@ def serve_until_stopped(flags: Flags, bound: "socket | None" = None, *, banner: 
     settings = flags.settings()
     server.configure_logging(settings.log)
     functions = load_functions(app_of(settings, "serve shop.py"))
+    check_article_function(functions, settings)
     core = build_core(functions, settings, [RunLog()], model=flags.model)
     listening = bound or listen(settings)
     served = resolved(functions, settings, flags.model)

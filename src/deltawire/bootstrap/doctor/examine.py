@@ -6,6 +6,7 @@ It ends early only where nothing more can be known: whatever is wrong is a findi
 import asyncio
 from collections.abc import Callable, Mapping
 
+from deltawire.bootstrap.article import check_article_function
 from deltawire.bootstrap.doctor.limits import InForce, contradictions
 from deltawire.bootstrap.doctor.listing import listed, secrets_of
 from deltawire.bootstrap.doctor.reach import reach
@@ -35,6 +36,7 @@ def examine(version: str, *, app: str | None, model: str | None, call: bool, pro
     written = origins({"app": app, "model": model})
     models = asyncio.run(_reached(used, settings, progress if call else _nothing, call=call))
     findings += contradictions(settings, in_force)
+    findings += _unfit(functions, settings)
     findings += [Finding("trouble", found.model, found.message or "not reached") for found in models if _failed(found)]
     return Report(
         version=version,
@@ -96,6 +98,15 @@ def _resolved_alone(
             if finding not in findings:
                 findings.append(finding)
     return found
+
+
+def _unfit(functions: Mapping[str, Function], settings: Settings) -> list[Finding]:
+    try:
+        if functions:
+            check_article_function(functions, settings)
+    except DeclarationError as error:
+        return [Finding("trouble", "article_function", str(error))]
+    return []
 
 
 def _used(in_force: list[InForce]) -> dict[str, list[str]]:

@@ -23,6 +23,9 @@ Play = Callable[[Run, Reply, float | None], Awaitable[_T | Error]]
 
 _SAME = 0.1
 """Seconds by which the callers' and our clock may differ over one deadline."""
+_AHEAD = 0.02
+"""Seconds by which a run ends before its caller's deadline: when that is over, gRPC itself ends the call, with a status
+that holds no details, which a caller behind a proxy would get to see."""
 _SHORTEST = 0.001
 """Seconds: a deadline that is over already still is one."""
 
@@ -93,7 +96,7 @@ class Calls:
 
 def _deadline(context: Context) -> float | None:
     remaining = _remaining(context)
-    return None if remaining is None else max(remaining, _SHORTEST)
+    return None if remaining is None else max(remaining - min(_AHEAD, remaining / 10), _SHORTEST)
 
 
 def _is_over(context: Context) -> bool:

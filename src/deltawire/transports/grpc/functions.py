@@ -17,7 +17,7 @@ from deltawire.domain.events import Error, Event, Started, Text
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
-from deltawire.transports.article import prompt_request
+from deltawire.transports.article import prompt_request, prompted
 from deltawire.transports.grpc.calls import Calls
 from deltawire.transports.grpc.reply import Context, Reply
 from deltawire.transports.grpc.settings import GrpcSettings
@@ -88,11 +88,12 @@ class Functions:
         message = article_pb.UserRequest()
         try:
             protobuf.parse(message, body)
+            name = prompted(self._engine, self._article_function)
         except RunError as error:
             return run.refuse(error)
         request = _within(prompt_request(message.prompt), deadline)
         reply.hold(self._hold)
-        return await _send(run.events(self._article_function, request), _article_message, reply)
+        return await _send(run.events(name, request), _article_message, reply)
 
 
 async def _send(events: AsyncGenerator[Event, None], encode: Callable[[Event], bytes], reply: Reply) -> Error | None:

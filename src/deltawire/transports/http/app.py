@@ -13,6 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.function import Function
 from deltawire.engine.engine import Engine
+from deltawire.transports.http.article import ARTICLE_PATHS, StreamPrompt
+from deltawire.transports.http.article_websocket import ArticleWebSocket
 from deltawire.transports.http.chat_completions import ChatCompletions, ListModels
 from deltawire.transports.http.cors import Cors
 from deltawire.transports.http.docs import docs_pages
@@ -31,9 +33,10 @@ from deltawire.transports.http.websocket import NoWebSocket, UpgradeRequired, We
 
 def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool, article_function: str = "chat") -> ASGIApp:
     """``on_loopback``: the server listens on loopback only, so that the ``Host`` must be a name of this machine.
-    ``article_function`` is the one that answers on ``stream.ResponseStreamingService``."""
+    ``article_function`` answers bare prompts."""
     listing = ListFunctions(engine)
     models = ListModels(engine)
+    prompted = StreamPrompt(engine, settings, article_function)
     routes = [
         _route("/v1/functions", GET=listing),
         _route("/v1/functions/{name}", GET=listing, POST=RunFunction(engine, settings)),
@@ -43,8 +46,11 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool, arti
         _route("/v1/chat/completions", POST=ChatCompletions(engine, settings)),
         _route("/v1/models", GET=models),
         _route("/v1/models/{id}", GET=models),
+        *(_route(path, POST=prompted) for path in ARTICLE_PATHS),
         _route("/v1/ws", GET=UpgradeRequired(engine)),
+        _route("/ws", GET=UpgradeRequired(engine)),
         WebSocketRoute("/v1/ws", WebSocket(engine, settings)),
+        WebSocketRoute("/ws", ArticleWebSocket(engine, settings, article_function)),
         WebSocketRoute("/{path:path}", NoWebSocket(engine)),
         *(_route(path, POST=app) for path, app in procedures(engine, settings, article_function).items()),
         _route("/healthz", GET=healthz),

@@ -30,7 +30,7 @@ class HttpSettings(BaseModel):
     heartbeat: Seconds = 15.0
     """Seconds of silence after which a stream says that it is alive, and between the pings on a WebSocket."""
     max_runs_per_socket: PositiveInt = 100
-    """How many runs may be under way on one WebSocket."""
+    """How many runs may be under way on one WebSocket, and how many prompts may wait on one at ``/ws``."""
     allowed_origins: Annotated[Names, AfterValidator(_as_browsers_write)] = ()
     """Origins of foreign web pages that may call, as ``https://example.com``."""
     allowed_hosts: Names = ()

@@ -3,6 +3,7 @@
 In: JSON, one object a message, tagged with ``type``. Out: the events of a run as JSON that also names the run's ``id``.
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -72,17 +73,16 @@ class Encoder:
         tag = b'{"type":"' + _NAMES[type(event)] + b'"'
         return self._tag(_NAMES[type(event)]) + _encode(event)[len(tag) :]
 
-    def pieces(self, kind: type[Event], texts: list[bytes]) -> bytes:
+    def quoted(self, piece: Text | Reasoning) -> bytes:
+        """A text as it stands within the quotes of a JSON string."""
+        return _encode(piece.text)[1:-1]
+
+    def pieces(self, kind: type[Event], texts: Sequence[bytes]) -> bytes:
         """Adjacent pieces of one kind as one event. ``texts`` are their words as ``quoted`` makes them."""
         return self._beginnings[kind] + b"".join(texts) + b'"}'
 
     def _tag(self, name: bytes) -> bytes:
         return b'{"type":"' + name + b'"' + self._id
-
-
-def quoted(text: str) -> bytes:
-    """A text as it stands within the quotes of a JSON string."""
-    return _encode(text)[1:-1]
 
 
 _NAMES: dict[type[Event], bytes] = {

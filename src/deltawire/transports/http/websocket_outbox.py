@@ -6,14 +6,31 @@ socket is behind, what has gathered in a buffer leaves as one.
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
 
 from deltawire.domain.events import Error, Event, Finished, Reasoning, Text
-from deltawire.transports.http.websocket_messages import Encoder, quoted
 
 _LARGEST = 64 * 1024
 """Bytes of text in one event."""
 _ROOM = 64 * 1024
 """Bytes in one buffer from which on its run waits."""
+
+
+class Encoder(Protocol):
+    """Makes messages of one run's events. Where it makes no bytes, nothing is sent."""
+
+    def event(self, event: Event) -> bytes:
+        """An event that is no piece, as a message."""
+        ...
+
+    def quoted(self, piece: Text | Reasoning) -> bytes:
+        """A piece as a part of a message."""
+        ...
+
+    def pieces(self, kind: type[Event], texts: Sequence[bytes]) -> bytes:
+        """Adjacent pieces of one kind as one message, made of what ``quoted`` has made of them."""
+        ...
 
 
 class Outbox:
@@ -27,9 +44,9 @@ class Outbox:
         """The buffers whose runs wait for room."""
         self.closed = False
 
-    def buffer(self, run: str | None) -> "Buffer":
+    def buffer(self, run: str | None, encoder: Encoder) -> "Buffer":
         """A new buffer. The one without a ``run`` is for what belongs to none."""
-        return Buffer(self, run)
+        return Buffer(self, run, encoder)
 
     @property
     def empty(self) -> bool:
@@ -62,9 +79,9 @@ class Buffer:
 
     __slots__ = ("_encoder", "_kind", "_messages", "_outbox", "_room", "_size", "_texts", "_texts_size", "over", "run")
 
-    def __init__(self, outbox: Outbox, run: str | None) -> None:
+    def __init__(self, outbox: Outbox, run: str | None, encoder: Encoder) -> None:
         self._outbox = outbox
-        self._encoder = Encoder(run)
+        self._encoder = encoder
         self._messages: list[bytes] = []
         self._kind: type[Event] = Text
         self._texts: list[bytes] = []
@@ -77,7 +94,9 @@ class Buffer:
 
     def add(self, event: Event) -> None:
         if isinstance(event, Text | Reasoning):
-            text = quoted(event.text)
+            text = self._encoder.quoted(event)
+            if not text:
+                return
             if type(event) is not self._kind or self._texts_size + len(text) > _LARGEST:
                 self._seal()
                 self._kind = type(event)
@@ -85,7 +104,8 @@ class Buffer:
             self._texts_size += len(text)
             self._grow(len(text))
         else:
-            self.put(self._encoder.event(event))
+            if message := self._encoder.event(event):
+                self.put(message)
             self.over = isinstance(event, Finished | Error)
 
     def put(self, message: bytes) -> None:

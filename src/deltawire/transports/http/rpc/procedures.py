@@ -14,7 +14,7 @@ from deltawire.domain.events import Error, Event, Finished, Text
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
-from deltawire.transports.article import prompt_request
+from deltawire.transports.article import prompt_request, prompted
 from deltawire.transports.http.rpc.deadlines import limited
 from deltawire.transports.http.rpc.encodings import Encoding
 from deltawire.transports.http.rpc.envelopes import ToMessage
@@ -91,13 +91,14 @@ class Stream:
 class ArticleStream:
     """``stream.ResponseStreamingService/stream``: the pieces of the answer, and nothing else."""
 
-    def __init__(self, function: str) -> None:
+    def __init__(self, engine: Engine, function: str) -> None:
+        self._engine = engine
         self._function = function
 
     def events(self, run: Run, read: Read, timeout: float | None) -> AsyncGenerator[Event, None]:
         request = stream_pb2.UserRequest()
         read(request)
-        return run.events(self._function, limited(prompt_request(request.prompt), timeout))
+        return run.events(prompted(self._engine, self._function), limited(prompt_request(request.prompt), timeout))
 
     def message(self, encoding: Encoding) -> ToMessage:
         to_message = encoding.llm_response

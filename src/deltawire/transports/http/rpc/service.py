@@ -39,7 +39,9 @@ def procedures(engine: Engine, settings: HttpSettings, article_function: str) ->
         "/deltawire.v1.Functions/List": UnaryCall(engine, settings, ListFunctions(engine)),
         "/deltawire.v1.Functions/Invoke": UnaryCall(engine, settings, Invoke()),
         "/deltawire.v1.Functions/Stream": StreamCall(engine, settings, Stream()),
-        "/stream.ResponseStreamingService/stream": StreamCall(engine, settings, ArticleStream(article_function)),
+        "/stream.ResponseStreamingService/stream": StreamCall(
+            engine, settings, ArticleStream(engine, article_function)
+        ),
     }
 
 
