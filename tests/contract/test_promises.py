@@ -1,5 +1,9 @@
 """What all transports promise of an answer, whatever it holds and however it comes: one test over all of them each."""
 
+import asyncio
+from typing import Any
+
+import grpc
 import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,6 +12,7 @@ from hypothesis import strategies as st
 from tests.matrix.answers import answer, events
 from tests.matrix.notation import Call
 from tests.matrix.reply import Reply
+from tests.matrix.rpc import SERVICE
 from tests.matrix.stage import Matrix
 from tests.matrix.transports import EVENTFUL, RPC, TRANSPORTS, UNARY
 from tests.upstream import (
@@ -180,6 +185,20 @@ async def test_the_callers_deadline_ends_the_call_and_its_request_to_the_provide
     await (await matrix.provider.requested()).client_left(within=1.0)
     (line,) = matrix.logged(transport)
     assert line["outcome"] == "total_timeout"
+
+
+async def test_what_grpc_refuses_by_itself_is_no_run(matrix: Matrix) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{matrix.server.grpc_port}") as channel:
+        untyped: Any = channel  # its stubs leave open what goes in and out
+        for method, request, code in (
+            ("Sream", b"", grpc.StatusCode.UNIMPLEMENTED),
+            ("Stream", b"x" * 2_000_000, grpc.StatusCode.RESOURCE_EXHAUSTED),
+        ):
+            call = untyped.unary_unary(SERVICE + method).future(request)
+            refused = await asyncio.to_thread(call.exception)
+            assert refused.code() is code
+            assert not refused.trailing_metadata()
+    assert matrix.logged("grpc") == []
 
 
 async def test_accept_may_be_written_on_several_lines(matrix: Matrix) -> None:

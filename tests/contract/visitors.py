@@ -12,10 +12,9 @@ from typing import Any, Protocol, Self
 
 import grpc
 
-from deltawire.v1.functions_pb2 import ListRequest
-from deltawire.v1.functions_pb2_grpc import FunctionsStub
 from tests.matrix.grpc_caller import GrpcCaller
 from tests.matrix.notation import Call
+from tests.matrix.rpc import SERVICE
 from tests.matrix.server import Server
 from tests.matrix.stage import http_caller
 from tests.matrix.transports import GRPC
@@ -118,7 +117,8 @@ class GrpcVisitor:
         return cls(channel, caller.begin(channel, call), relay)
 
     async def has_arrived(self) -> None:
-        await _soon(asyncio.to_thread(FunctionsStub(self.channel).List, ListRequest()))
+        untyped: Any = self.channel
+        await _soon(asyncio.to_thread(untyped.unary_unary(SERVICE + "List"), b""))
 
     async def has_begun(self) -> None:
         await _soon(asyncio.to_thread(self.made.initial_metadata))
