@@ -130,6 +130,11 @@ def config_file() -> Path:
     return Path(os.environ.get("DELTAWIRE_CONFIG") or _FILE)
 
 
+def say_unless_said(variable: str, value: str) -> None:
+    """To a library that has no other place for its settings than the environment."""
+    os.environ.setdefault(variable, value)
+
+
 class _Environment(EnvSettingsSource):
     """The variables, known or not, but for those that Kubernetes sets beside every Service whose name begins with
     deltawire: ``DELTAWIRE_PORT=tcp://…``, ``DELTAWIRE_SERVICE_HOST`` and others do not mean us."""

@@ -20,7 +20,7 @@ from deltawire.bootstrap.core import Core
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
-from deltawire.settings import Settings
+from deltawire.settings import Settings, say_unless_said
 from deltawire.transports.http.app import build_app
 from deltawire.transports.http.event_stream import ResponseAborted
 
@@ -101,12 +101,7 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket | None, re
     http = rpc = None
     try:
         if settings.grpc_port:
-            # A third of the start's time and of the memory: only where it is served.
-            from deltawire.transports.grpc.server import GrpcServer
-
-            must_be_free(settings.host, settings.grpc_port)
-            rpc = GrpcServer(core.engine, settings.grpc, settings.article_function)
-            await rpc.start(settings.host, settings.grpc_port)
+            rpc = await _grpc_started(core, settings)
         if bound is not None:
             http = _Server(_http_config(core, settings), ready)
         stop.on_signals(http, rpc)
@@ -127,6 +122,18 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket | None, re
         if rpc is not None:
             await rpc.close()
         await core.close()
+
+
+async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
+    must_be_free(settings.host, settings.grpc_port)
+    # Read by gRPC when it is imported: it would write lines of its own to stderr, which are no JSON. What concerns a
+    # call, its caller is told.
+    say_unless_said("GRPC_VERBOSITY", "NONE")
+    from deltawire.transports.grpc.server import GrpcServer  # takes time and memory: only where it is served
+
+    server = GrpcServer(core.engine, settings.grpc, settings.article_function)
+    await server.start(settings.host, settings.grpc_port)
+    return server
 
 
 def _http_config(core: Core, settings: Settings) -> uvicorn.Config:

@@ -14,15 +14,13 @@ from grpc import aio
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error
 from deltawire.engine.engine import Engine, Run
-from deltawire.transports.grpc.reply import Context, Reply
+from deltawire.transports.grpc.reply import SAME_MOMENT, Context, Reply
 
 _T = TypeVar("_T")
 
 Play = Callable[[Run, Reply, float | None], Awaitable[_T | Error]]
 """Plays a run into a reply, within the caller's own deadline in seconds."""
 
-_SAME = 0.1
-"""Seconds by which the callers' and our clock may differ over one deadline."""
 _AHEAD = 0.02
 """Seconds by which a run ends before its caller's deadline: when that is over, gRPC itself ends the call, with a status
 that holds no details, which a caller behind a proxy would get to see."""
@@ -80,8 +78,9 @@ class Calls:
             if reply.unread:
                 message = "the caller did not read until the run's time was over"
                 return run.refuse(RunError(Reason.total_timeout, message))
-            if not _is_over(context):  # else the run's own deadline, which is the same, ends it by its name
-                run.cancel()
+            if _is_over(context):  # so is the run's own deadline, which ends it by its name
+                await asyncio.wait([playing], timeout=2 * SAME_MOMENT)
+            run.cancel()
             if reply.writing:
                 playing.cancel()
             await asyncio.wait([playing])
@@ -101,7 +100,7 @@ def _deadline(context: Context) -> float | None:
 
 def _is_over(context: Context) -> bool:
     remaining = _remaining(context)
-    return remaining is not None and remaining <= _SAME
+    return remaining is not None and remaining <= SAME_MOMENT
 
 
 def _remaining(context: Context) -> float | None:

@@ -6,10 +6,12 @@ first content; when the hold is over the initial metadata goes out alone.
 
 import asyncio
 from contextlib import suppress
+from math import inf
 from typing import NoReturn, TypeAlias
 
 import grpc
 from grpc import aio
+from msgspec.structs import replace
 
 from deltawire.domain.errors import Code
 from deltawire.domain.events import Error
@@ -20,6 +22,11 @@ Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
 
 _GRACE = 1.0
 """Seconds for which a write may go on when the run's time is over."""
+SAME_MOMENT = 0.1
+"""Seconds by which gRPC and the engine may differ over one deadline."""
+_LONGEST_MESSAGE = 1024
+"""Bytes. A status is metadata, of which callers take 8 KiB; it holds the message twice, once in up to three times its
+bytes."""
 _RUN_ID = "deltawire-run-id"
 _DETAILS = "grpc-status-details-bin"
 
@@ -39,6 +46,7 @@ class Reply:
         "_limit",
         "_loop",
         "_metadata",
+        "_over_at",
         "_task",
         "unread",
         "writing",
@@ -53,6 +61,7 @@ class Reply:
         self._early: asyncio.Task[None] | None = None
         self._hold: asyncio.TimerHandle | None = None
         self._limit: asyncio.TimerHandle | None = None
+        self._over_at = inf
         self._task: asyncio.Task[object] | None = None
         self.writing = False
         """Whether a message is on its way, for which the caller has to make room."""
@@ -67,14 +76,21 @@ class Reply:
         """Cancel the task that writes a little after the run's time is over, if it is stuck then: the engine ends a run
         only when its caller comes back for more, and a caller who does not read would hold the provider for ever."""
         self._task = asyncio.current_task()
-        self._limit = self._loop.call_at(self._began + seconds + _GRACE, self._cut)
+        self._over_at = self._began + seconds
+        self._limit = self._loop.call_at(self._over_at + _GRACE, self._cut)
 
     async def write(self, message: bytes) -> None:
         """Returns when the caller has room for it (HTTP/2, flow control)."""
         self.writing = True
-        if not self._begun:
-            await self.begin()
-        await self._context.write(message)
+        try:
+            if not self._begun:
+                await self.begin()
+            await self._context.write(message)
+        except aio.BaseError:
+            remaining = self._over_at - self._loop.time()
+            if remaining <= SAME_MOMENT:  # the call's deadline is over a little before the run's, which is the same
+                await asyncio.sleep(remaining)
+            raise
         self.writing = False
 
     async def begin(self) -> None:
@@ -91,6 +107,7 @@ class Reply:
     async def fail(self, error: Error) -> NoReturn:
         """End the call with the error as its status. Raises, as gRPC wants it."""
         await self.begin()
+        error = _brief(error)
         details = ((_DETAILS, protobuf.status(error)),)
         await self._context.abort(_STATUS[error.code], error.message, details)
 
@@ -110,3 +127,10 @@ class Reply:
         if self.writing and self._task is not None:
             self.unread = True
             self._task.cancel()
+
+
+def _brief(error: Error) -> Error:
+    encoded = error.message.encode()
+    if len(encoded) <= _LONGEST_MESSAGE:
+        return error
+    return replace(error, message=encoded[: _LONGEST_MESSAGE - 3].decode(errors="ignore") + "…")

@@ -1,0 +1,108 @@
+"""A server that is told to end: what is under way gets its time, what is new is refused, and nothing stays behind."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Generator
+
+import grpc
+import pytest
+from grpc import aio
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+
+from deltawire.v1 import functions_pb2 as pb
+from tests.matrix.provider import Provider
+from tests.matrix.server import Server, serving
+from tests.transports.grpc.caller import Functions, Health, channel, said
+from tests.upstream import Gate, done, finish, head, silence, text
+
+pytestmark = pytest.mark.anyio
+
+NOT_SERVING = HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING)
+
+
+@pytest.fixture
+async def upstream(provider: Provider) -> Provider:
+    await provider.begin()
+    return provider
+
+
+@pytest.fixture
+def ending_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    with serving(tmp_path_factory.mktemp("ending"), environment) as server:
+        yield server
+
+
+async def test_a_stream_under_way_comes_to_its_end_and_health_says_what_is_going_on(
+    ending_server: Server, upstream: Provider
+) -> None:
+    gate = Gate()
+    upstream.script(head(), text("Hel"), gate.wait(), text("lo"), finish("stop"), done())
+    async with channel(ending_server.grpc_port) as opened, channel(ending_server.grpc_port) as late:
+        watched = Health(opened).watch(HealthCheckRequest(service="deltawire.v1.Functions"))
+        health = aiter(watched)
+        assert (await anext(health)).status == HealthCheckResponse.SERVING
+        events = aiter(Functions(opened).stream(said()))
+        assert (await anext(events)).HasField("started")
+        assert (await anext(events)).text == "Hel"
+        os.kill(ending_server.pid, signal.SIGTERM)
+        assert await anext(health) == NOT_SERVING
+        assert [end async for end in health] == []
+        for stub in (Functions(opened), Functions(late)):  # a channel that is open, and one that is not yet
+            with pytest.raises(aio.AioRpcError) as refused:
+                await stub.list(pb.ListRequest(), timeout=5)
+            assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+        gate.open()
+        assert [event.WhichOneof("event") async for event in events] == ["text", "finished"]
+    await _gone(ending_server)
+    assert [line["outcome"] for line in _runs(ending_server)] == ["stop"]
+
+
+async def test_a_second_signal_ends_the_runs_as_canceled_and_closes_the_provider(
+    ending_server: Server, upstream: Provider
+) -> None:
+    upstream.always(head(), text("Hel"), silence())
+    async with channel(ending_server.grpc_port) as opened:
+        stub = Functions(opened)
+        health = aiter(Health(opened).watch(HealthCheckRequest()))
+        await anext(health)
+        invoked, events = stub.invoke(said()), aiter(stub.stream(said()))
+        await anext(events)
+        exchanges = [await upstream.requested() for _ in range(2)]
+        os.kill(ending_server.pid, signal.SIGTERM)
+        assert await anext(health) == NOT_SERVING
+        os.kill(ending_server.pid, signal.SIGTERM)
+        for exchange in exchanges:
+            await exchange.client_left()
+        for ending in (asyncio.ensure_future(invoked), asyncio.ensure_future(_read(events))):
+            with pytest.raises(aio.AioRpcError) as ended:
+                await ending
+            assert ended.value.code() in (grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE)
+    await _gone(ending_server)
+    lines = ending_server.log.new()
+    assert not [line for line in lines if "trace" in line]
+    assert [line["outcome"] for line in lines if line["logger"] == "deltawire.run"] == ["canceled"] * 2
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+async def test_calls_that_run_nothing_do_not_hold_the_server(ending_server: Server, signum: int) -> None:
+    async with channel(ending_server.grpc_port) as opened:
+        health = aiter(Health(opened).watch(HealthCheckRequest(service="nobody")))
+        assert (await anext(health)).status == HealthCheckResponse.SERVICE_UNKNOWN
+        os.kill(ending_server.pid, signum)
+        await _gone(ending_server)
+
+
+async def _read(events: AsyncIterator[pb.Event]) -> None:
+    async for _ in events:
+        pass
+
+
+async def _gone(server: Server) -> None:
+    """The process has ended: it is a child of ours that nobody has waited for yet."""
+    async with asyncio.timeout(5):
+        await asyncio.to_thread(os.waitid, os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+
+
+def _runs(server: Server) -> list[dict[str, object]]:
+    return [line for line in server.log.new() if line["logger"] == "deltawire.run"]
