@@ -20,7 +20,8 @@ _BEAT = {
     "ndjson": re.compile(rb"(?:^|\n)\n$"),
     **dict.fromkeys(RPC_STREAMS, re.compile(rb"(?:^|\n)00 \{\}$")),
 }
-_TIMEOUT = httpx.Timeout(10)
+_LONGEST = 10
+_TIMEOUT = httpx.Timeout(_LONGEST)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the usual context reads all certificates of the machine
 
 
@@ -47,7 +48,8 @@ class HttpCaller:
         reading = _Reading()
         conductor = asyncio.create_task(self._conduct(script.stops if script else [], reading))
         try:
-            await self._read(call, reading)
+            async with asyncio.timeout(_LONGEST):  # signs of life are no end
+                await self._read(call, reading)
         finally:
             conductor.cancel()
             await asyncio.wait([conductor])
