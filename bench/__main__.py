@@ -18,10 +18,12 @@ from pathlib import Path
 import uvloop
 
 from bench.cpu import two_cores
-from bench.paced import Figure, Pace, measure
+from bench.pace import Pace
+from bench.paced import Figure, measure
 from bench.process import ServerError, ServerProcess
-from bench.servers import SERVERS, Server
-from bench.table import row, verdict
+from bench.servers import SERVERS, AnyServer
+from bench.table import row
+from bench.targets import verdicts
 from bench.upstream import PacedUpstream
 
 
@@ -50,7 +52,7 @@ def _options() -> argparse.Namespace:
     return options
 
 
-async def _run(servers: Sequence[Server], pace: Pace, rounds: int, cores: tuple[int, int]) -> int:
+async def _run(servers: Sequence[AnyServer], pace: Pace, rounds: int, cores: tuple[int, int]) -> int:
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -59,30 +61,31 @@ async def _run(servers: Sequence[Server], pace: Pace, rounds: int, cores: tuple[
         folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="deltawire-bench-")))
         async with PacedUpstream(pace.streams, pace.rate) as upstream:
             print(f"{pace}: server on core {cores[0]}, upstream and callers on core {cores[1]}", flush=True)
+            print(
+                "".join(f"  {server.name}: {server.about}\n" for server in servers if server.about), end="", flush=True
+            )
             processes: list[ServerProcess] = []
             for server in servers:
-                process = await _started(server, folder / server.name, upstream.port, cores[0], ending, measured)
+                process = await _started(server, folder, upstream.port, cores[0], pace, ending, measured)
                 processes += [] if process is None else [process]
             for number in range(rounds):
                 for process in processes:
                     figure = await measure(process, upstream, pace)
                     measured.setdefault(process.server.name, []).append(figure)
-                    print(
-                        f"  round {number + 1}: {process.server.name} {figure.fault or f'{figure.micros:.1f} µs'}",
-                        flush=True,
-                    )
+                    print(f"  round {number + 1}: {process.server.name} {figure}", flush=True)
     for name, figures in measured.items():
         print(row(name, figures))
-    if "deltawire" in measured:
-        print(verdict(measured))
+    for line in verdicts(measured):
+        print(line)
     return int(any(figure.fault is not None for figures in measured.values() for figure in figures))
 
 
 async def _started(
-    server: Server,
+    server: AnyServer,
     folder: Path,
     upstream: int,
     core: int,
+    pace: Pace,
     ending: contextlib.ExitStack,
     measured: dict[str, list[Figure]],
 ) -> ServerProcess | None:
@@ -91,7 +94,7 @@ async def _started(
     if missing is not None:
         print(f"  {server.name}: skipped, {missing}")
         return None
-    process = ServerProcess(server, folder, upstream, core)
+    process = ServerProcess(server, folder / server.name, upstream, core, pace)
     ending.callback(process.stop)
     try:
         await process.ready()

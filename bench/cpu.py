@@ -37,14 +37,15 @@ def tree_seconds(pid: int) -> float:
     return total
 
 
-def waited_seconds(pid: int) -> float:
-    """How long threads of the process and its descendants were ready to run while others had their core.
+def waited_seconds(pid: int, *, alone: bool = False) -> float:
+    """How long threads of the process (and of its descendants, unless ``alone``) were ready to run while others had
+    their core.
 
     Zero where the kernel keeps no such account. The busy time of a core in /proc/stat would not do: it is sampled at
     ticks, and a process that wakes with the ticks is seen always or never.
     """
     nanoseconds = 0
-    for each in _tree(pid):
+    for each in [pid] if alone else _tree(pid):
         with contextlib.suppress(OSError, IndexError):
             for thread in (_PROC / str(each) / "task").iterdir():
                 nanoseconds += int((thread / "schedstat").read_text().split()[1])

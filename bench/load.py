@@ -4,28 +4,67 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import httptools
 
-from bench.tokens import MARK, count_exact
+from bench.answers import Answers, checked
+from bench.tokens import MARK
+
+
+class Callers(Protocol):
+    """A number of callers of one server, each with a stream of its own."""
+
+    async def open(self, streams: int, *, over: float) -> None:
+        """Open so many streams, spread over that many seconds."""
+        ...
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens have come so far, over all streams."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """How many streams have not got a token yet."""
+        ...
+
+    async def begun(self) -> None:
+        """Return when every stream has got a token, or has ended without one."""
+        ...
+
+    async def closed(self) -> None:
+        """Return when every stream is over."""
+        ...
+
+    def leave(self) -> None:
+        """Leave every stream that is not over."""
+        ...
+
+    def answers(self, sent: list[int]) -> Answers:
+        """What they got, when that many tokens were sent to each stream (in ascending order)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What callers ask of a server, and how the answer's text is found in the body that it sends."""
+    """What callers ask of a server, and how the pieces of text are found in the body that it sends."""
 
     path: str
     body: bytes
-    text_of: Callable[[bytes], str]
+    pieces_of: Callable[[bytes], list[str]]
     accept: str = "text/event-stream"
+    content_type: str = "application/json"
+
+    def load(self, port: int) -> Callers:
+        return Load(port, self)
 
     def request(self, port: int) -> bytes:
         lines = [
             f"POST {self.path} HTTP/1.1",
             f"host: 127.0.0.1:{port}",
             f"accept: {self.accept}",
-            "content-type: application/json",
+            f"content-type: {self.content_type}",
             f"content-length: {len(self.body)}",
             "connection: close",
         ]
@@ -49,7 +88,7 @@ class Call:
 
 
 class Load:
-    """A number of callers of one server, each with a connection and a stream of its own."""
+    """Callers over HTTP/1.1, each with a connection of its own."""
 
     def __init__(self, port: int, call: Call) -> None:
         self._port = port
@@ -57,7 +96,6 @@ class Load:
         self._callers: list[_Caller] = []
 
     async def open(self, streams: int, *, over: float) -> None:
-        """Open so many streams, spread over that many seconds."""
         loop = asyncio.get_running_loop()
         begun = time.monotonic()
         for number in range(streams):
@@ -67,17 +105,14 @@ class Load:
 
     @property
     def tokens(self) -> int:
-        """How many tokens have come so far, over all streams."""
         return sum(caller.tokens for caller in self._callers)
 
     async def begun(self) -> None:
-        """Return when every stream has got a token, or has ended without one."""
         for caller in self._callers:
             await caller.begun.wait()
 
     @property
     def waiting(self) -> int:
-        """How many streams have not got a token yet."""
         return sum(caller.tokens == 0 for caller in self._callers)
 
     async def closed(self) -> None:
@@ -88,18 +123,14 @@ class Load:
         for caller in self._callers:
             caller.leave()
 
-    def fault(self, sent: list[int]) -> str | None:
-        """What is wrong with the answers, when the upstream sent that many tokens to each stream."""
-        counts: list[int] = []
+    def answers(self, sent: list[int]) -> Answers:
+        streams: list[list[str]] = []
         for caller in self._callers:
             status, body = self._call.answer(caller.reads)
             if status != 200:
-                return f"a reply with status {status}: {body[:200]!r}"
-            count = count_exact(self._call.text_of(body))
-            if count is None:
-                return "a stream whose text is not what the upstream sent"
-            counts.append(count)
-        return None if sorted(counts) == sent else f"{sum(sent) - sum(counts)} tokens lost"
+                return Answers(f"a reply with status {status}: {body[:200]!r}")
+            streams.append(self._call.pieces_of(body))
+        return checked(streams, sent)
 
 
 class _Caller(asyncio.Protocol):

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from bench.cpu import on_core
-from bench.servers import Server
+from bench.pace import Pace
+from bench.servers import AnyServer, Place
 
 _START_WITHIN = 30.0
 _STOP_WITHIN = 5.0
@@ -21,7 +22,7 @@ class ServerError(Exception):
 class ServerProcess:
     """Starts on construction; `ready` waits until it takes connections, `stop` ends it."""
 
-    def __init__(self, server: Server, folder: Path, upstream: int, core: int) -> None:
+    def __init__(self, server: AnyServer, folder: Path, upstream: int, core: int, pace: Pace) -> None:
         self.server = server
         self.port = _free_port()
         folder.mkdir()
@@ -30,7 +31,7 @@ class ServerProcess:
         with on_core(core), self._said.open("wb") as output:
             # A session of its own: Ctrl-C reaches us alone, and we end it in order.
             self._process = subprocess.Popen(
-                server.command(folder, self.port, upstream),
+                server.command(Place(folder, self.port, upstream, pace)),
                 env={**kept, **server.environment(upstream)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -9,24 +9,45 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
+from bench.enveloped import EnvelopedCall, envelope, pieces_of_json, pieces_of_protobuf
+from bench.http2 import GrpcCall
 from bench.load import Call
 from bench.nginx import find_nginx, nginx_command
-from bench.websocket import WebSocketCall, text_of
+from bench.pace import Pace
+from bench.websocket import WebSocketCall, pieces_of_lines
+from deltawire.v1 import functions_pb2 as pb
 
-Command = Callable[[Path, int, int], list[str]]
-"""A folder for the server's own files, the port to serve, the upstream's port -> the command to run."""
+_CallT = TypeVar("_CallT", bound=Call | GrpcCall)
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class Place:
+    """What a server is told: a folder for its own files, the port to serve, the upstream's port, the pace."""
+
+    folder: Path
+    port: int
+    upstream: int
+    pace: Pace
+
+
+@dataclass(frozen=True, slots=True)
+class Server(Generic[_CallT]):
     name: str
-    command: Command
-    call: Call
+    command: Callable[[Place], list[str]]
+    call: _CallT
     environment: Callable[[int], Mapping[str, str]] = field(default=lambda _: {})
     """The upstream's port -> what the server finds in its environment besides PATH and the like."""
     missing: Callable[[], str | None] = field(default=lambda: None)
     """Why it cannot be run here, if so."""
+    about: str = ""
+    """What a reader of the figures has to know of it."""
+    paces_itself: bool = False
+    """Whether it sends the tokens itself and asks no upstream."""
+
+
+AnyServer = Server[Call] | Server[GrpcCall]
 
 
 def _data_of(body: bytes) -> list[str]:
@@ -34,15 +55,16 @@ def _data_of(body: bytes) -> list[str]:
     return [line.removeprefix("data: ") for line in body.decode().split("\n") if line.startswith("data: ")]
 
 
-def _chat_completion_text(body: bytes) -> str:
+def _pieces_of_chat_completion(body: bytes) -> list[str]:
     chunks = [json.loads(data) for data in _data_of(body) if data != "[DONE]"]
-    return "".join(choice["delta"].get("content", "") for chunk in chunks for choice in chunk["choices"])
+    texts = (choice["delta"].get("content", "") for chunk in chunks for choice in chunk["choices"])
+    return list(filter(None, texts))
 
 
-def _function_text(body: bytes) -> str:
+def _pieces_of_sse(body: bytes) -> list[str]:
     lines = body.decode().split("\n")
     texts = [data for kind, data in itertools.pairwise(lines) if kind == "event: text"]
-    return "".join(json.loads(data.removeprefix("data: "))["text"] for data in texts)
+    return [json.loads(data.removeprefix("data: "))["text"] for data in texts]
 
 
 _CHAT_COMPLETION = {
@@ -53,9 +75,24 @@ _CHAT_COMPLETION = {
 }
 
 
-def _deltawire_command(_folder: Path, port: int, _upstream: int) -> list[str]:
-    app = Path(__file__).with_name("app.py")
-    return [sys.executable, "-m", "deltawire", "serve", str(app), "--port", str(port), "--grpc-port", "off"]
+_APP = str(Path(__file__).with_name("app.py"))
+
+
+def _http_command(place: Place) -> list[str]:
+    ports = ["--port", str(place.port), "--grpc-port", "off"]
+    return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
+
+
+def _grpc_command(place: Place) -> list[str]:
+    ports = ["--port", "off", "--grpc-port", str(place.port)]
+    return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
+
+
+def _bare_grpc_command(place: Place) -> list[str]:
+    return [
+        *[sys.executable, "-m", "bench.bare_grpc"],
+        *map(str, (place.port, place.pace.tokens, place.pace.rate)),
+    ]
 
 
 def _openai_environment(upstream: int) -> Mapping[str, str]:
@@ -66,39 +103,87 @@ def _openai_environment(upstream: int) -> Mapping[str, str]:
     }
 
 
-DELTAWIRE = Server(
-    name="deltawire",
-    command=_deltawire_command,
-    environment=_openai_environment,
-    call=Call(
-        path="/v1/functions/chat",
-        body=json.dumps({"input": {"message": "Say something long."}}).encode(),
-        text_of=_function_text,
+def _deltawire(name: str, call: Call) -> Server[Call]:
+    return Server(name=name, command=_http_command, environment=_openai_environment, call=call)
+
+
+_STREAM = "/deltawire.v1.Functions/Stream"
+_INPUT = {"message": "Say something long."}
+_BODY = json.dumps({"input": _INPUT}).encode()
+_MESSAGE = pb.RunRequest(function="chat", input_json=json.dumps(_INPUT)).SerializeToString()
+_MESSAGE_JSON = json.dumps({"function": "chat", "inputJson": json.dumps(_INPUT)}).encode()
+
+SSE = _deltawire("sse", Call(path="/v1/functions/chat", body=_BODY, pieces_of=_pieces_of_sse))
+
+NDJSON = _deltawire(
+    "ndjson", Call(path="/v1/functions/chat", body=_BODY, pieces_of=pieces_of_lines, accept="application/x-ndjson")
+)
+
+WEBSOCKET = _deltawire(
+    "websocket",
+    WebSocketCall(
+        path="/v1/ws",
+        body=json.dumps({"type": "run", "id": "1", "function": "chat", "input": _INPUT}).encode(),
+        pieces_of=pieces_of_lines,
     ),
 )
 
-DELTAWIRE_WS = Server(
-    name="deltawire-ws",
-    command=_deltawire_command,
-    environment=_openai_environment,
-    call=WebSocketCall(
-        path="/v1/ws",
-        body=json.dumps(
-            {"type": "run", "id": "1", "function": "chat", "input": {"message": "Say something long."}}
-        ).encode(),
-        text_of=text_of,
+CONNECT = _deltawire(
+    "connect",
+    EnvelopedCall(
+        path=_STREAM,
+        body=envelope(_MESSAGE),
+        pieces_of=pieces_of_protobuf,
+        accept="*/*",
+        content_type="application/connect+proto",
+        end=(2, b"{}"),
     ),
+)
+
+CONNECT_JSON = _deltawire(
+    "connect-json",
+    EnvelopedCall(
+        path=_STREAM,
+        body=envelope(_MESSAGE_JSON),
+        pieces_of=pieces_of_json,
+        accept="*/*",
+        content_type="application/connect+json",
+        end=(2, b"{}"),
+    ),
+)
+
+GRPC_WEB = _deltawire(
+    "grpc-web",
+    EnvelopedCall(
+        path=_STREAM,
+        body=envelope(_MESSAGE),
+        pieces_of=pieces_of_protobuf,
+        accept="*/*",
+        content_type="application/grpc-web+proto",
+        end=(0x80, b"grpc-status: 0\r\n"),
+    ),
+)
+
+GRPC = Server(name="grpc", command=_grpc_command, environment=_openai_environment, call=GrpcCall(_STREAM, _MESSAGE))
+
+BARE_GRPC = Server(
+    name="bare-grpc",
+    command=_bare_grpc_command,
+    call=GrpcCall(_STREAM, _MESSAGE),
+    about="grpc.aio alone: the same messages at the same pace to the same callers, made in place, from no upstream",
+    paces_itself=True,
 )
 
 NGINX = Server(
     name="nginx",
-    command=nginx_command,
+    command=lambda place: nginx_command(place.folder, place.port, place.upstream),
     call=Call(
         path="/v1/chat/completions",
         body=json.dumps(_CHAT_COMPLETION).encode(),
-        text_of=_chat_completion_text,
+        pieces_of=_pieces_of_chat_completion,
     ),
+    about="passes the upstream's stream through",
     missing=lambda: None if find_nginx() else "nginx is not installed",
 )
 
-SERVERS = (DELTAWIRE, DELTAWIRE_WS, NGINX)
+SERVERS: tuple[AnyServer, ...] = (NGINX, SSE, NDJSON, WEBSOCKET, CONNECT, CONNECT_JSON, GRPC_WEB, GRPC, BARE_GRPC)

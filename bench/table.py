@@ -1,12 +1,9 @@
-"""What the benchmark prints: medians with their range, and a verdict against the target."""
+"""What the benchmark prints of each server: the median with its range, and what was wrong with the rounds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from bench.paced import Figure
-
-MOST_MICROS = 60.0
-MOST_TIMES_NGINX = 4.5
 
 
 def row(name: str, figures: Sequence[Figure]) -> str:
@@ -33,33 +30,18 @@ def spread(values: Sequence[float]) -> str:
     return f"{median(values):.1f} ({min(values):.1f}–{max(values):.1f})"
 
 
-def verdict(measured: Mapping[str, Sequence[Figure]]) -> str:
-    """deltawire against the target, and against nginx where nginx ran in the same rounds."""
-    target = f"at most {MOST_MICROS:.0f} µs or {MOST_TIMES_NGINX} times nginx"
-    rounds = measured.get("deltawire", ())
-    good = [figure for figure in usable(rounds) if not figure.saturated]
-    if len(good) <= len(rounds) / 2:
-        return f"verdict: deltawire has no figure; target {target}: miss"
-    micros = median(figure.micros for figure in good)
-    ratios = [
-        ours.micros / nginx.micros
-        for ours, nginx in zip(rounds, measured.get("nginx", ()), strict=False)
-        if ours in good and nginx in usable([nginx]) and nginx.micros
-    ]
-    beside = f", {spread(ratios)} times nginx" if ratios else ", nginx not measured"
-    passed = micros <= MOST_MICROS or (bool(ratios) and median(ratios) <= MOST_TIMES_NGINX)
-    return f"verdict: deltawire {micros:.1f} µs a token{beside}; target {target}: {'pass' if passed else 'miss'}"
-
-
 def _notes(figures: Sequence[Figure]) -> str:
     notes: list[str] = []
     void = sum(figure.void for figure in figures)
+    together = max(figure.together for figure in figures)
     saturated = sum(figure.saturated for figure in usable(figures))
     disturbance = max(figure.disturbance for figure in figures)
     if void:
-        notes.append(f"{void} of {len(figures)} rounds void, the callers' core was the limit")
+        notes.append(f"{void} of {len(figures)} rounds void, the machine was busy")
     if saturated:
         notes.append(f"saturated in {saturated} of {len(figures)} rounds")
+    if together > 0.01:
+        notes.append(f"up to {together:.0%} of the tokens came together with others")
     if disturbance > 0.1:
         notes.append(f"the server waited up to {disturbance:.0%} of the time for its core")
     return "; ".join(notes)

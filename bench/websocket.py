@@ -58,6 +58,7 @@ class WebSocketCall(Call):
         return (200 if whole else 0), b"\n".join(messages)
 
 
-def text_of(body: bytes) -> str:
-    messages = [json.loads(line) for line in body.split(b"\n")]
-    return "".join(message["text"] for message in messages if message["type"] == "text")
+def pieces_of_lines(body: bytes) -> list[str]:
+    """Of events in JSON, one a line."""
+    messages = [json.loads(line) for line in body.split(b"\n") if line]
+    return [message["text"] for message in messages if message["type"] == "text"]

@@ -9,7 +9,7 @@ import pytest
 from deltawire.v1 import functions_pb2 as pb
 from tests.cli.apps import shop
 from tests.cli.command import Server, calling, deltawire, free_port, serving
-from tests.transports.grpc.caller import functions
+from tests.transports.grpc_port.caller import functions
 from tests.upstream import Upstream, answer
 
 pytestmark = pytest.mark.anyio

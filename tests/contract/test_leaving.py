@@ -44,8 +44,6 @@ async def leaves(
     for exchange in exchanges:
         await exchange.client_left(within=1.0)
     await all_canceled(server, ROUNDS)
-    for visitor in visitors:
-        visitor.close()
 
 
 async def all_canceled(server: Server, count: int) -> None:
@@ -116,8 +114,6 @@ async def test_leaving_while_the_provider_is_being_connected(matrix: Matrix, tra
     for visitor in visitors:
         visitor.leave(way)
     await all_canceled(matrix.server, ROUNDS)
-    for visitor in visitors:
-        visitor.close()
 
 
 @leaving([*OVER_HTTP, *GRPC])
@@ -139,8 +135,6 @@ async def test_leaving_while_the_function_renders(
     finally:
         for pipe in opened:
             os.close(pipe)
-        for visitor in visitors:
-            visitor.close()
     assert matrix.provider.exchanges == []
 
 
@@ -165,7 +159,6 @@ async def test_a_caller_that_reads_nothing_slows_the_provider(matrix: Matrix, tr
     visitor.leave(ways(transport)[0])
     await exchange.client_left()
     await all_canceled(matrix.server, 1)
-    visitor.close()
 
 
 @pytest.mark.parametrize("transport", [*STREAMS_OVER_HTTP, "grpc"])
@@ -175,7 +168,6 @@ async def test_a_caller_that_reads_nothing_is_cut_when_the_runs_time_is_over(mat
     await (await matrix.provider.requested()).client_left(within=3)
     assert await logged(matrix.server, 1) == ["total_timeout"]
     await visitor.is_cut()
-    visitor.close()
 
 
 @pytest.mark.parametrize("transport", STREAMS_OVER_HTTP)
@@ -186,7 +178,6 @@ async def test_a_caller_that_does_not_read_the_end_of_an_answer_is_cut_too(matri
     visitor = await calling(transport, matrix.server, Call("brief"))
     end.open()
     await visitor.is_cut()
-    visitor.close()
 
 
 @over_http

@@ -6,7 +6,7 @@ import pytest
 from google.protobuf import json_format
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw, json
 
@@ -42,6 +42,9 @@ _EVENTS = st.one_of(
 
 
 @given(event=_EVENTS)
+@example(event=Text("é" * 63 + "e"))
+@example(event=Text("é" * 64))
+@example(event=Text("é" * 30_000))
 def test_an_event_is_the_same_in_protobuf_and_in_its_json(event: Event) -> None:
     message = pb.Event.FromString(protobuf.event(event))
     assert json_format.Parse(protobuf.event_json(event), pb.Event()) == message

@@ -26,17 +26,17 @@ class SseReader:
 
     def feed(self, received: bytes) -> list[bytes]:
         """The data of each event that is complete now, in order; empty data is left out, being a keep-alive."""
-        if (
+        if (  # nothing but whole events of one line: what nearly every read brings
             received.startswith(b"data: ")
             and received.endswith(b"\n\n")
-            and not self._held
-            and not self._fresh
-            and not self._swallow_lf
+            and not (self._held or self._fresh or self._swallow_lf)
             and len(received) <= self.max_event_bytes
-            and b"\r" not in received
+            and received.find(b"\r") < 0
         ):
-            events = received[6:-2].split(b"\n\ndata: ")
-            if not any(b"\n" in event or not event for event in events):
+            data = received[6:-2]
+            one = data.find(b"\n") < 0
+            events = [data] if one else data.split(b"\n\ndata: ")
+            if data if one else not any(b"\n" in event or not event for event in events):
                 return [] if self.overflowed else events
         return self._lines(received)
 

@@ -89,6 +89,9 @@ def event(event: Event) -> bytes:
     """An ``Event``, or nothing for an error, which is the call's status."""
     match event:
         case Text():
+            text = event.text.encode()
+            if len(text) < 128:  # nearly all are: field 2, which has a length of one byte (protobuf, "Encoding")
+                return b"\x12%c%b" % (len(text), text)
             return pb.Event(text=event.text).SerializeToString()
         case Reasoning():
             return pb.Event(reasoning=event.text).SerializeToString()

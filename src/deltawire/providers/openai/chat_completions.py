@@ -11,6 +11,7 @@ import aiohttp
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece
 from deltawire.domain.ports import Attempt, Completion, OutputSchema
+from deltawire.providers.body_reader import reading
 from deltawire.providers.openai.reply import Foreign, Reply
 from deltawire.providers.openai.request import request_body
 from deltawire.providers.openai.strict_schema import StrictSchema, strict
@@ -45,7 +46,7 @@ class ChatCompletions:
                 pieces = reply.read_whole(await self._whole(response))
                 for piece in pieces:
                     yield piece
-            read, received = response.content.readany, attempt.pulse.received
+            read, received = reading(response.content), attempt.pulse.received
             tail = _Tail(response)
             while not reply.done:
                 try:

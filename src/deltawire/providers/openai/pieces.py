@@ -30,6 +30,9 @@ class Merger:
     def take(self, *, last: bool = False) -> list[Piece]:
         """The pieces of this read, in order. At the ``last`` read of a stream nothing waits for its other half any
         more."""
+        parts = self._parts
+        if len(parts) == 1 and not self._ready and not self._half and parts[0].isascii() and len(parts[0]) <= _MOST:
+            return [self._kind(parts.pop())]  # what nearly every read brings
         self._flush(last)
         ready, self._ready = self._ready, []
         return ready

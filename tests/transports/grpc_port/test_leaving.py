@@ -12,7 +12,7 @@ from grpc import aio
 from deltawire.v1 import functions_pb2 as pb
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
-from tests.transports.grpc.caller import Stream, Wire, functions, logged, reason, said
+from tests.transports.grpc_port.caller import Stream, Wire, functions, logged, reason, said
 from tests.upstream import Exchange, head, repeat, role, silence, text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("fresh")]

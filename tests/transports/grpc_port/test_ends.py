@@ -13,7 +13,7 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from deltawire.v1 import functions_pb2 as pb
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
-from tests.transports.grpc.caller import Functions, Health, channel, said
+from tests.transports.grpc_port.caller import Functions, Health, channel, said
 from tests.upstream import Gate, done, finish, head, silence, text
 
 pytestmark = pytest.mark.anyio
