@@ -3,12 +3,12 @@ times."""
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from tests.contract.visitors import HttpVisitor, Visitor, calling, ways
+from tests.contract.visitors import HttpVisitor, Visitor, visit, ways
 from tests.matrix.notation import Call
 from tests.matrix.server import Server
 from tests.matrix.stage import Matrix, http_caller
@@ -26,11 +26,34 @@ def leaving(transports: list[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("transport", "way"), pairs)
 
 
+Calling = Callable[[str, Server, Call], Awaitable[Visitor]]
+
+
+@pytest.fixture
+async def calling() -> AsyncGenerator[Calling]:
+    """Makes a caller who has sent its request whole. All that it has made are gone when the test is over."""
+    visitors: list[Visitor] = []
+
+    async def call(transport: str, server: Server, call: Call) -> Visitor:
+        visitors.append(await visit(transport, server, call))
+        return visitors[-1]
+
+    yield call
+    for visitor in visitors:
+        visitor.close()
+    await asyncio.sleep(0)  # for the loop to close their sockets
+
+
 over_http = pytest.mark.parametrize("transport", OVER_HTTP)
 
 
 async def leaves(
-    matrix: Matrix, server: Server, transport: str, way: str, seen: Callable[[Visitor], Awaitable[None]]
+    matrix: Matrix,
+    calling: Calling,
+    server: Server,
+    transport: str,
+    way: str,
+    seen: Callable[[Visitor], Awaitable[None]],
 ) -> None:
     """Fifty callers; each leaves when it has seen what it waits for, and the provider's connection must be closed a
     second later at most."""
@@ -74,39 +97,45 @@ async def a_beginning(visitor: Visitor) -> None:
 
 
 @leaving([*OVER_HTTP, *GRPC])
-async def test_leaving_before_the_provider_answers(matrix: Matrix, transport: str, way: str) -> None:
+async def test_leaving_before_the_provider_answers(matrix: Matrix, calling: Calling, transport: str, way: str) -> None:
     matrix.provider.always(silence())
-    await leaves(matrix, matrix.server, transport, way, nothing)
+    await leaves(matrix, calling, matrix.server, transport, way, nothing)
 
 
 @leaving([*OVER_HTTP, *GRPC])
-async def test_leaving_while_the_first_token_is_awaited(matrix: Matrix, transport: str, way: str) -> None:
+async def test_leaving_while_the_first_token_is_awaited(
+    matrix: Matrix, calling: Calling, transport: str, way: str
+) -> None:
     matrix.provider.always(head(), role(), silence())
-    await leaves(matrix, matrix.server, transport, way, nothing)
+    await leaves(matrix, calling, matrix.server, transport, way, nothing)
 
 
 @leaving(WHOLE)
-async def test_leaving_while_the_answer_of_a_plain_call_grows(matrix: Matrix, transport: str, way: str) -> None:
+async def test_leaving_while_the_answer_of_a_plain_call_grows(
+    matrix: Matrix, calling: Calling, transport: str, way: str
+) -> None:
     matrix.provider.always(head(), text("Hel"), silence())
-    await leaves(matrix, matrix.server, transport, way, nothing)
+    await leaves(matrix, calling, matrix.server, transport, way, nothing)
 
 
 @leaving([*STREAMS_OVER_HTTP, "grpc"])
-async def test_leaving_in_the_middle_of_a_stream(matrix: Matrix, transport: str, way: str) -> None:
+async def test_leaving_in_the_middle_of_a_stream(matrix: Matrix, calling: Calling, transport: str, way: str) -> None:
     matrix.provider.always(head(), text("Hel"), silence())
-    await leaves(matrix, matrix.server, transport, way, a_piece)
+    await leaves(matrix, calling, matrix.server, transport, way, a_piece)
 
 
 @leaving(["sse", "ndjson", "chat_stream", *RPC_STREAMS])
 async def test_leaving_when_the_headers_are_out_and_there_is_no_content(
-    matrix: Matrix, hurried_server: Server, transport: str, way: str
+    matrix: Matrix, calling: Calling, hurried_server: Server, transport: str, way: str
 ) -> None:
     matrix.provider.always(head(), role(), silence())
-    await leaves(matrix, hurried_server, transport, way, a_beginning)
+    await leaves(matrix, calling, hurried_server, transport, way, a_beginning)
 
 
 @leaving([*OVER_HTTP, *GRPC])
-async def test_leaving_while_the_provider_is_being_connected(matrix: Matrix, transport: str, way: str) -> None:
+async def test_leaving_while_the_provider_is_being_connected(
+    matrix: Matrix, calling: Calling, transport: str, way: str
+) -> None:
     visitors = [await calling(transport, matrix.server, Call("unconnected")) for _ in range(ROUNDS)]
     for visitor in visitors:
         await visitor.has_arrived()
@@ -119,7 +148,7 @@ async def test_leaving_while_the_provider_is_being_connected(matrix: Matrix, tra
 @leaving([*OVER_HTTP, *GRPC])
 @pytest.mark.parametrize(("function", "rounds"), [("blocking", ROUNDS), ("waiting", 5)])
 async def test_leaving_while_the_function_renders(
-    matrix: Matrix, transport: str, way: str, function: str, rounds: int, tmp_path: Path
+    matrix: Matrix, calling: Calling, transport: str, way: str, function: str, rounds: int, tmp_path: Path
 ) -> None:
     pipes = [tmp_path / f"pipe-{number}" for number in range(rounds)]
     for pipe in pipes:
@@ -151,7 +180,7 @@ async def test_leaving_before_the_request_is_complete(matrix: Matrix, transport:
 
 
 @pytest.mark.parametrize("transport", [*STREAMS_OVER_HTTP, "grpc"])
-async def test_a_caller_that_reads_nothing_slows_the_provider(matrix: Matrix, transport: str) -> None:
+async def test_a_caller_that_reads_nothing_slows_the_provider(matrix: Matrix, calling: Calling, transport: str) -> None:
     matrix.provider.always(head(), repeat(text("x" * 60_000)))
     visitor = await calling(transport, matrix.server, Call("say"))
     exchange = await matrix.provider.requested()
@@ -162,7 +191,9 @@ async def test_a_caller_that_reads_nothing_slows_the_provider(matrix: Matrix, tr
 
 
 @pytest.mark.parametrize("transport", [*STREAMS_OVER_HTTP, "grpc"])
-async def test_a_caller_that_reads_nothing_is_cut_when_the_runs_time_is_over(matrix: Matrix, transport: str) -> None:
+async def test_a_caller_that_reads_nothing_is_cut_when_the_runs_time_is_over(
+    matrix: Matrix, calling: Calling, transport: str
+) -> None:
     matrix.provider.always(head(), repeat(text("x" * 60_000)))
     visitor = await calling(transport, matrix.server, Call("brief"))
     await (await matrix.provider.requested()).client_left(within=3)
@@ -171,7 +202,9 @@ async def test_a_caller_that_reads_nothing_is_cut_when_the_runs_time_is_over(mat
 
 
 @pytest.mark.parametrize("transport", STREAMS_OVER_HTTP)
-async def test_a_caller_that_does_not_read_the_end_of_an_answer_is_cut_too(matrix: Matrix, transport: str) -> None:
+async def test_a_caller_that_does_not_read_the_end_of_an_answer_is_cut_too(
+    matrix: Matrix, calling: Calling, transport: str
+) -> None:
     """The last piece fills every buffer: what cannot be written any more is the end."""
     end = Gate()
     matrix.provider.always(head(), text("x" * 8_000_000), end.wait(), finish("stop"), done())
@@ -181,9 +214,12 @@ async def test_a_caller_that_does_not_read_the_end_of_an_answer_is_cut_too(matri
 
 
 @over_http
-async def test_leaving_when_a_second_call_waits_on_the_same_connection(matrix: Matrix, transport: str) -> None:
+async def test_leaving_when_a_second_call_waits_on_the_same_connection(
+    matrix: Matrix, calling: Calling, transport: str
+) -> None:
     matrix.provider.always(silence())
-    visitor = await HttpVisitor.calling(transport, matrix.server, Call("say"))
+    visitor = await calling(transport, matrix.server, Call("say"))
+    assert isinstance(visitor, HttpVisitor)
     exchange = await matrix.provider.requested()
     visitor.call(transport, matrix.server, Call("say"))
     assert matrix.server.runs_logged() == []  # a reply to another call: the server has read this one before it

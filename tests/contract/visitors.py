@@ -51,7 +51,7 @@ def ways(transport: str) -> list[str]:
     return ["cancel", "reset"] if transport in GRPC else ["close", "reset"]
 
 
-async def calling(transport: str, server: Server, call: Call) -> Visitor:
+async def visit(transport: str, server: Server, call: Call) -> Visitor:
     """Has sent its request whole."""
     return await (GrpcVisitor if transport in GRPC else HttpVisitor).calling(transport, server, call)
 
