@@ -34,6 +34,7 @@ _LARGEST = 2**31 - 1
 """What the messages' counts can hold."""
 
 _encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 _raw = msgspec.json.Decoder(Raw)
 _object = msgspec.json.Decoder(dict[str, Raw])
 
@@ -261,7 +262,7 @@ def connect_error(error: Error) -> bytes:
                 _Detail(
                     detail.DESCRIPTOR.full_name,
                     base64.b64encode(detail.SerializeToString(deterministic=True)).rstrip(b"=").decode(),
-                    Raw(json_format.MessageToJson(detail, indent=None).encode()),
+                    Raw(_encode_sorted(json_format.MessageToDict(detail))),  # a map has no order of its own
                 )
                 for detail in details(error)
             ],
