@@ -40,10 +40,11 @@ async def test_grpc_is_served_without_http(tmp_path: Path) -> None:
 
 
 async def test_a_folder_beside_the_app_may_be_called_like_a_library(tmp_path: Path) -> None:
-    (tmp_path / "grpc").mkdir()
-    (tmp_path / "grpc" / "__init__.py").touch()
+    folder = tmp_path / "app"  # not the current one, which `python -m` itself puts first
+    (folder / "grpc").mkdir(parents=True)
+    (folder / "grpc" / "__init__.py").touch()
     port = free_port()
-    async with serving(str(shop(tmp_path)), "--grpc-port", str(port), env=ON_UPSTREAM, cwd=tmp_path) as server:
+    async with serving(str(shop(folder)), "--grpc-port", str(port), env=ON_UPSTREAM, cwd=tmp_path) as server:
         assert "chat" in await _listed(port)
         assert await server.stopped() == 0
 
