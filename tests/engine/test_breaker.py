@@ -8,10 +8,15 @@ import pytest
 
 from deltawire import Timeouts, function
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Finished, Started, Text
+from deltawire.domain.events import Error, Finished, Started, Text
 from deltawire.engine.breaker import Breaker, BreakerSettings, Trial
+from deltawire.engine.engine import Engine
+from deltawire.engine.plan import Model
 from deltawire.providers.scripted import Scripted
-from tests.engine.stage import collected, request, stage
+from tests.engine.stage import collected, one_way, request, stage
+from tests.providers.asking import provider_at
+from tests.upstream import Gate, Upstream, answer, head, reset, text
+from tests.upstream import Step as Played
 
 pytestmark = pytest.mark.anyio
 
@@ -313,3 +318,22 @@ async def test_no_pause_before_another_attempt_outlasts_the_caller_even_with_ano
     a = Scripted(RunError(Reason.upstream_rate_limited, "busy", retry_after=0.8, retry_safe=True))
     async with stage([hurried], a=a, b=Scripted("hello")) as on:
         assert (await on.finished("hurried", request(words="hi", timeout=0.5))).attempts == 2
+
+
+@pytest.mark.parametrize("window", [[], [head()], [head(), text("hel")]], ids=["no reply", "no content", "no end"])
+async def test_a_server_that_is_killed_under_many_runs_and_comes_back_works_for_the_next(window: list[Played]) -> None:
+    async with Upstream() as upstream, stage([alone], a=Scripted()) as on, provider_at(upstream.base_url) as provider:
+        model = Model("up:m", "m", provider, Breaker("up:m", BreakerSettings()))
+        on.engine = Engine({"alone": one_way(alone, model)}, on.engine.observers, on.engine.pool)
+        gates = [Gate() for _ in range(20)]
+        for gate in gates:
+            upstream.script(*window, gate.wait(), reset())
+        runs = [asyncio.create_task(collected(on.arrive(), "alone", HI)) for _ in gates]
+        for gate in gates:
+            await gate.reached()
+        for gate in gates:
+            gate.open()
+        ends = [(await run)[-1] for run in runs]
+        assert all(isinstance(end, Error) for end in ends)
+        upstream.script(answer("hello"))
+        await on.finished("alone", HI)

@@ -1,6 +1,7 @@
 """A second attempt beside one that is slow to begin: one answer, and the loser's connection is closed."""
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -301,3 +302,37 @@ async def test_two_servers_that_accept_nobody_end_in_the_connect_limit() -> None
         async with wired(f"http://127.0.0.1:{one}/v1", f"http://127.0.0.1:{two}/v1") as on:
             error = await on.error("pair", HI)
             assert (error.reason, on.record.attempts) == (Reason.connect_timeout, 2)
+
+
+async def test_whatever_becomes_of_the_two_and_whenever_the_caller_leaves_nothing_is_left_behind() -> None:
+    chance = random.Random(7)
+    rejected = RunError(Reason.upstream_rejected, "too long")
+
+    def script() -> list[Step]:
+        ends: list[list[Step]] = [[], [DOWN], [rejected], [never()], ["hel", DOWN], ["hel", never()], ["hello"]]
+        gate = never()
+        asyncio.get_running_loop().call_later(chance.random() * 0.06, gate.set)
+        return [gate, *chance.choice(ends)]
+
+    a, b = Scripted(), Scripted()
+    async with stage([pair], a=a, b=b, breaker=BreakerSettings(failures=0)) as on:
+        before = tasks()
+        ends: list[asyncio.Task[list[Event]]] = []
+        for _ in range(300):
+            a.say(*script())
+            b.say(*script())
+            run = on.arrive()
+            task = asyncio.create_task(collected(run, "pair", HI))
+            leave = chance.choice([run.cancel, task.cancel, None])
+            if leave is not None:
+                asyncio.get_running_loop().call_later(chance.random() * 0.1, leave)
+            ends.append(task)
+        done, pending = await asyncio.wait(ends, timeout=10)
+        assert not pending
+        assert tasks() == before
+        for task in done:
+            if not task.cancelled():
+                events = task.result()
+                assert [isinstance(event, Finished | Error) for event in events] == [False] * (len(events) - 1) + [True]
+                assert len({event.text for event in events if isinstance(event, Text)}) <= 1
+        assert len(on.records) == 300
