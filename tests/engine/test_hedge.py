@@ -248,7 +248,9 @@ async def test_a_loser_says_nothing_about_its_model() -> None:
 async def wired(first: str, second: str) -> AsyncGenerator[Stage, None]:
     """``pair`` with its two models on these servers."""
     async with stage([pair], a=Scripted(), b=Scripted()) as on, provider_at(first) as a, provider_at(second) as b:
-        way = replace(on.engine.plan("pair").ways[0], models=(Model("a:m", "m", a), Model("b:m", "m", b)))
+        way = on.engine.plan("pair").ways[0]
+        patient = way.options.model_copy(update={"timeouts": Timeouts(connect=0.15, first_token=5)})
+        way = replace(way, options=patient, models=(Model("a:m", "m", a), Model("b:m", "m", b)))
         on.engine = Engine({"pair": Plan(pair, (way,))}, on.engine.observers, on.engine.pool)
         yield on
 
