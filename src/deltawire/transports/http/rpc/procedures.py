@@ -15,7 +15,6 @@ from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
 from deltawire.transports.article import prompt_request, prompted
-from deltawire.transports.http.rpc.deadlines import limited
 from deltawire.transports.http.rpc.encodings import Encoding
 from deltawire.transports.http.rpc.envelopes import ToMessage
 from deltawire.v1 import functions_pb2 as pb
@@ -98,7 +97,7 @@ class ArticleStream:
     def events(self, run: Run, read: Read, timeout: float | None) -> AsyncGenerator[Event, None]:
         request = stream_pb2.UserRequest()
         read(request)
-        return run.events(prompted(self._engine, self._function), limited(prompt_request(request.prompt), timeout))
+        return run.events(prompted(self._engine, self._function), prompt_request(request.prompt).within(timeout))
 
     def message(self, encoding: Encoding) -> ToMessage:
         to_message = encoding.llm_response
@@ -112,4 +111,4 @@ class ArticleStream:
 def _run_request(read: Read, timeout: float | None) -> tuple[str, RunRequest]:
     message = pb.RunRequest()
     read(message)
-    return message.function, limited(protobuf.run_request(message), timeout)
+    return message.function, protobuf.run_request(message).within(timeout)
