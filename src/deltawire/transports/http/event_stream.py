@@ -1,7 +1,8 @@
-"""A run's events as a streamed HTTP reply: server-sent events, NDJSON or the bare text.
+"""A run's events as a streamed HTTP reply: server-sent events, NDJSON, the bare text, or any other ``Media``.
 
-In: events. Out: ASGI messages. The status is held back until the first content, so that an early failure is a real HTTP
-status; when the hold is over the headers go out, and heartbeats keep the connection open until there is content.
+In: events. Out: ASGI messages. The status is held back until the first content, so that an early failure is told as
+``Media.send_error`` does it, by default with a real HTTP status; when the hold is over the headers go out, and
+heartbeats keep the connection open until there is content.
 """
 
 import asyncio
