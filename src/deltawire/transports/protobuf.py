@@ -70,6 +70,9 @@ def parse_json(message: Message, body: bytes) -> None:
         value = bytes(given.get(field.json_name) or given.get(field.name) or b"null")
         if field.message_type is not None and not value.startswith((b"{", b"null")):
             raise RunError(Reason.invalid_input, f"the message is no {name}: {field.json_name} is to be an object")
+        if field.json_name == "inputJson" and value.startswith((b"{", b"[")):
+            wanted = r'a string that holds JSON, as "{\"message\": \"hi\"}"'
+            raise RunError(Reason.invalid_input, f"the message is no {name}: inputJson is to be {wanted}")
     try:
         json_format.Parse(body.decode("utf-8-sig"), message, ignore_unknown_fields=True)
     except (json_format.ParseError, RecursionError) as error:
@@ -85,7 +88,12 @@ def run_request(message: pb.RunRequest) -> RunRequest:
     given["settings"] = {
         field.name: value for field, value in message.settings.ListFields() if message.settings.HasField(field.name)
     }
-    raw = codec.decode(_raw, text, 'JSON text, as {"message": "hi"}', what="input_json")
+    try:
+        raw = codec.decode(_raw, text, 'JSON text, as {"message": "hi"}', what="input_json")
+    except RunError as error:
+        if not text.strip() or text.lstrip().startswith((b"{", b"[", b'"')):
+            raise
+        raise RunError(error.reason, f'{error.message}; a text stands there in quotes, as "hi"') from None
     try:
         rest = msgspec.convert(given, _Rest)
     except msgspec.ValidationError as error:
