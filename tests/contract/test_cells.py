@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.places import one_under_way
 from tests.matrix.cells import CONTRACT, Cell
 from tests.matrix.document import Block
 from tests.matrix.http_caller import HttpCaller
-from tests.matrix.server import Server, serving
-from tests.matrix.stage import Matrix
+from tests.matrix.server import APP, Server, serving
+from tests.matrix.stage import Matrix, in_process
 from tests.matrix.transports import CONNECT
 from tests.matrix.ws_caller import WAITS
 
@@ -22,8 +23,9 @@ LOGGED = {"chat_stream": "chat", "grpc_invoke": "grpc", "grpc_web_text": "grpc_w
 """By what name the log knows a transport, where it has no other word for it."""
 
 
-def cells(*, hurried: bool, drains: bool = False) -> pytest.MarkDecorator:
-    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains) == (hurried, drains)]
+def cells(*, hurried: bool, drains: bool = False, full: bool = False) -> pytest.MarkDecorator:
+    wanted = (hurried, drains, full)
+    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains, cell.full) == wanted]
     return pytest.mark.parametrize("cell", [pytest.param(cell, id=cell.id) for cell in chosen])
 
 
@@ -51,6 +53,19 @@ async def test_the_page_says_what_comes_while_the_server_shuts_down(
             cell.outcome_logged,
             "canceled",
         ]
+
+
+@cells(hurried=False, full=True)
+async def test_the_page_says_what_comes_when_no_place_is_free(
+    matrix: Matrix, narrow_server: Server, monkeypatch: pytest.MonkeyPatch, cell: Cell
+) -> None:
+    monkeypatch.setenv("DELTAWIRE_MAX_RUNS", "1")
+    core, records = in_process(APP)
+    narrow = Matrix(matrix.provider, narrow_server, core, records)
+    narrow_server.log.new()
+    async with one_under_way(narrow, "engine" if cell.transport == "engine" else "json"):
+        await play(cell, narrow, narrow_server)
+    await core.close()
 
 
 OTHER = [block for section in CONTRACT.sections if section.title == "Other paths" for block in section.blocks]

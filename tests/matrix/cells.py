@@ -67,6 +67,11 @@ class Cell:
         return self.call().drains
 
     @property
+    def full(self) -> bool:
+        """Whether the server's one place must be taken."""
+        return self.call().full
+
+    @property
     def reason(self) -> str | None:
         return self.row.get("reason")
 
