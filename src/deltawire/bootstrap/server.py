@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.open_files import allow_open_files
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
@@ -92,6 +93,7 @@ def is_loopback(host: str) -> bool:
 def serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; a second one ends at once. ``bound`` is HTTP's socket, where HTTP is served.
     ``ready`` is called when calls are accepted. Raises ``DeclarationError`` where the gRPC port is not to be had."""
+    allow_open_files(settings.max_runs)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(core, settings, bound, ready))
 
