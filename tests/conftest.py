@@ -61,6 +61,13 @@ def hurried_server(environment: dict[str, str], tmp_path_factory: pytest.TempPat
         yield server
 
 
+@pytest.fixture(scope="session")
+def narrow_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """The same with a place for one run."""
+    with serving(tmp_path_factory.mktemp("narrow"), {**environment, "DELTAWIRE_MAX_RUNS": "1"}) as server:
+        yield server
+
+
 BREAKS_AT_ONCE = {"DELTAWIRE_BREAKER__FAILURES": "1", "DELTAWIRE_BREAKER__PAUSE": "600"}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import BREAKS_AT_ONCE
+from tests.contract.places import one_under_way
 from tests.matrix.cells import CONTRACT, Cell
 from tests.matrix.document import Block
 from tests.matrix.http_caller import HttpCaller
@@ -25,9 +26,11 @@ LOGGED = {"chat_stream": "chat", "grpc_invoke": "grpc", "grpc_web_text": "grpc_w
 """By what name the log knows a transport, where it has no other word for it."""
 
 
-def cells(*, hurried: bool = False, drains: bool = False, ill: bool = False) -> pytest.MarkDecorator:
-    wanted = (hurried, drains, ill)
-    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains, cell.ill) == wanted]
+def cells(
+    *, hurried: bool = False, drains: bool = False, full: bool = False, ill: bool = False
+) -> pytest.MarkDecorator:
+    wanted = (hurried, drains, full, ill)
+    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains, cell.full, cell.ill) == wanted]
     return pytest.mark.parametrize("cell", [pytest.param(cell, id=cell.id) for cell in chosen])
 
 
@@ -69,6 +72,19 @@ async def test_the_page_says_what_comes_while_the_server_shuts_down(
             cell.outcome_logged,
             "canceled",
         ]
+
+
+@cells(hurried=False, full=True)
+async def test_the_page_says_what_comes_when_no_place_is_free(
+    matrix: Matrix, narrow_server: Server, monkeypatch: pytest.MonkeyPatch, cell: Cell
+) -> None:
+    monkeypatch.setenv("DELTAWIRE_MAX_RUNS", "1")
+    core, records = in_process(APP)
+    narrow = Matrix(matrix.provider, narrow_server, core, records)
+    narrow_server.log.new()
+    async with one_under_way(narrow, "engine" if cell.transport == "engine" else "json"):
+        await play(cell, narrow, narrow_server)
+    await core.close()
 
 
 OTHER = [block for section in CONTRACT.sections if section.title == "Other paths" for block in section.blocks]

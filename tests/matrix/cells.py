@@ -73,6 +73,11 @@ class Cell:
         return self.call().ill
 
     @property
+    def full(self) -> bool:
+        """Whether the server's one place must be taken."""
+        return self.call().full
+
+    @property
     def reason(self) -> str | None:
         return self.row.get("reason")
 

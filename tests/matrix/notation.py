@@ -196,6 +196,8 @@ class Call:
     """Whether the server shuts down before the call."""
     ill: bool = False
     """Whether the function's model has failed as often as it may before the call."""
+    full: bool = False
+    """Whether the server has as many runs as it may have."""
 
     @classmethod
     def read(cls, function: str, notation: str) -> "Call":
@@ -228,6 +230,8 @@ class Call:
                 call.ill = True
             case "after":
                 call.others = 1 if rest == "its like" else int(rest.removesuffix(" others"))
+            case "on":
+                call.full = True
             case "while":
                 call.drains = True
             case "body":

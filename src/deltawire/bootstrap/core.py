@@ -11,6 +11,7 @@ from deltawire.bootstrap.resolve import ResolvedWay, resolved
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.function import Function
 from deltawire.domain.ports import Observer, Provider
+from deltawire.engine.admission import Admission
 from deltawire.engine.breaker import Breaker
 from deltawire.engine.engine import Engine
 from deltawire.engine.plan import Model, Plan, Way
@@ -57,7 +58,7 @@ def build_core(
         if only is None or name == only
     }
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="deltawire")
-    return Core(Engine(plans, observers, pool), opened.all(), pool)
+    return Core(Engine(plans, observers, pool, Admission(settings.max_runs)), opened.all(), pool)
 
 
 class _Providers:
