@@ -39,17 +39,15 @@ class Functions:
         self._article_function = article_function
         self._listed = protobuf.functions(plan.function for plan in engine.plans.values())
 
-    def handlers(self) -> tuple[grpc.GenericRpcHandler, ...]:
-        functions: _Handlers = {
-            "List": grpc.unary_unary_rpc_method_handler(self.list),
-            "Invoke": grpc.unary_unary_rpc_method_handler(self.invoke),
-            "Stream": grpc.unary_stream_rpc_method_handler(self.stream),
+    def services(self) -> "dict[str, _Handlers]":
+        return {
+            FUNCTIONS: {
+                "List": grpc.unary_unary_rpc_method_handler(self.list),
+                "Invoke": grpc.unary_unary_rpc_method_handler(self.invoke),
+                "Stream": grpc.unary_stream_rpc_method_handler(self.stream),
+            },
+            ARTICLE: {"stream": grpc.unary_stream_rpc_method_handler(self.article)},
         }
-        article: _Handlers = {"stream": grpc.unary_stream_rpc_method_handler(self.article)}
-        return (
-            grpc.method_handlers_generic_handler(FUNCTIONS, functions),
-            grpc.method_handlers_generic_handler(ARTICLE, article),
-        )
 
     async def list(self, body: bytes, context: Context) -> bytes:
         try:

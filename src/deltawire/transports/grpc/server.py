@@ -2,12 +2,9 @@
 
 import asyncio
 
-from grpc import aio
-from grpc_reflection.v1alpha import reflection
-
 from deltawire.domain.errors import DeclarationError
 from deltawire.engine.engine import Engine
-from deltawire.transports.grpc import health
+from deltawire.transports.grpc import aio_server, health, reflection
 from deltawire.transports.grpc.calls import Calls
 from deltawire.transports.grpc.credentials import credentials
 from deltawire.transports.grpc.functions import ARTICLE, FUNCTIONS, Functions
@@ -23,13 +20,14 @@ class GrpcServer:
     def __init__(self, engine: Engine, settings: GrpcSettings, article_function: str) -> None:
         """Raises ``DeclarationError`` for a certificate that cannot be used."""
         self._credentials = credentials(settings)
-        self._server = aio.server(options=_options(settings))
         self._calls = Calls(engine)
         self._health = health.Health([FUNCTIONS, ARTICLE])
-        functions = Functions(engine, self._calls, settings, article_function)
-        self._server.add_generic_rpc_handlers((*functions.handlers(), self._health.handler()))
-        named = [FUNCTIONS, ARTICLE, health.SERVICE, reflection.SERVICE_NAME]
-        reflection.enable_server_reflection(named, self._server)
+        services: aio_server.Services = {
+            **Functions(engine, self._calls, settings, article_function).services(),
+            health.SERVICE: self._health.methods(),
+        }
+        services = {**services, reflection.SERVICE: reflection.methods([*services, reflection.SERVICE])}
+        self._server = aio_server.server(services, _options(settings))
 
     @property
     def calls_under_way(self) -> int:
