@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-DATA, HEADERS, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 4, 6, 7, 8
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 ACK = END_STREAM = 1
 _END_HEADERS = 4
 _POST, _HTTP = b"\x83", b"\x86"
@@ -17,14 +17,17 @@ def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -
     return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
-def call(path: bytes, message: bytes, *metadata: tuple[bytes, bytes]) -> bytes:
-    """The frames of a whole call, on stream 1."""
+def begun(path: bytes, *metadata: tuple[bytes, bytes]) -> bytes:
+    """The beginning of a call, on stream 1."""
     fields = [(b":path", path), (b":authority", b"x"), (b"te", b"trailers"), (b"content-type", b"application/grpc")]
     headers = b"".join(b"\0" + _string(name) + _string(value) for name, value in (*fields, *metadata))
+    return frame(HEADERS, _POST + _HTTP + headers, flags=_END_HEADERS, stream=1)
+
+
+def call(path: bytes, message: bytes, *metadata: tuple[bytes, bytes]) -> bytes:
+    """A whole call, on stream 1."""
     body = b"\0" + len(message).to_bytes(4, "big") + message
-    return frame(HEADERS, _POST + _HTTP + headers, flags=_END_HEADERS, stream=1) + frame(
-        DATA, body, flags=END_STREAM, stream=1
-    )
+    return begun(path, *metadata) + frame(DATA, body, flags=END_STREAM, stream=1)
 
 
 def room(size: int) -> bytes:
@@ -48,6 +51,8 @@ class Frames:
     """Of stream 1."""
     headers: bytes = b""
     """The last ones of stream 1: the trailers, when it has ended."""
+    ping: bytes = b""
+    """What the server has sent back last."""
 
     def send(self, *frames: bytes) -> None:
         self.writer.write(b"".join(frames))
@@ -61,9 +66,18 @@ class Frames:
             self.data += payload
         elif kind == HEADERS:
             self.headers = payload
+        elif kind == PING and flags & ACK:
+            self.ping = payload
         elif kind in (SETTINGS, PING) and not flags & ACK:
             self.send(frame(kind, payload if kind == PING else b"", flags=ACK))
         return kind if not (kind in (DATA, HEADERS) and flags & END_STREAM) else -1
+
+    async def pinged(self) -> None:
+        """The server has read what was sent."""
+        self.send(frame(PING, b"together"))
+        async with asyncio.timeout(5):
+            while await self.next() != PING or self.ping != b"together":
+                pass
 
     async def ended(self) -> bytes:
         """The trailers of stream 1."""

@@ -1,12 +1,14 @@
 """What no client library sends: its caller is refused, and nobody else notices."""
 
+import asyncio
+
 import pytest
 
 from deltawire.transports.grpc import aio_server
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
 from tests.transports.grpc.caller import functions, said
-from tests.transports.grpc.frames import call, frames
+from tests.transports.grpc.frames import DATA, END_STREAM, RST_STREAM, begun, call, frame, frames
 from tests.upstream import Gate, answer, done, finish, head, text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("fresh")]
@@ -59,3 +61,24 @@ async def test_reflection_says_that_what_is_no_message_is_wrong(server: Server) 
         assert b"grpc-status\x010" in await caller.ended()
         assert b"invalid argument" in caller.data
     server.runs_logged()
+
+
+@pytest.mark.parametrize("method", [b"Invoke", b"Stream", b"List"])
+@pytest.mark.parametrize("sent", [b"", b"\0\0\0\0\x09abc"])
+async def test_a_call_without_its_message_is_answered(server: Server, method: bytes, sent: bytes) -> None:
+    async with frames(server.grpc_port) as caller:
+        caller.send(begun(b"/deltawire.v1.Functions/" + method), frame(DATA, sent, flags=END_STREAM, stream=1))
+        assert b"grpc-status\x013" in await caller.ended()
+    [line] = server.runs_logged()
+    assert (line["outcome"], line["message"]) == ("invalid_input", "the request holds no whole message; send one")
+
+
+async def test_a_caller_that_leaves_without_a_message_has_called_nothing(server: Server) -> None:
+    async with frames(server.grpc_port) as caller:
+        caller.send(begun(b"/deltawire.v1.Functions/Stream"), frame(RST_STREAM, bytes(4), stream=1))
+        await caller.pinged()
+    async with frames(server.grpc_port) as caller:
+        caller.send(begun(b"/deltawire.v1.Functions/Invoke"))
+        await caller.pinged()
+    await asyncio.sleep(0.3)  # nothing is to happen
+    assert server.runs_logged() == []

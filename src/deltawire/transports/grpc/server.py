@@ -6,7 +6,7 @@ from deltawire.domain.errors import DeclarationError
 from deltawire.engine.engine import Engine
 from deltawire.transports.grpc import aio_server, health, reflection
 from deltawire.transports.grpc.calls import Calls
-from deltawire.transports.grpc.credentials import credentials
+from deltawire.transports.grpc.credentials import credentials, unusable
 from deltawire.transports.grpc.functions import ARTICLE, FUNCTIONS, Functions
 from deltawire.transports.grpc.settings import GrpcSettings
 
@@ -19,6 +19,7 @@ class GrpcServer:
 
     def __init__(self, engine: Engine, settings: GrpcSettings, article_function: str) -> None:
         """Raises ``DeclarationError`` for a certificate that cannot be used."""
+        self._settings = settings
         self._credentials = credentials(settings)
         self._calls = Calls(engine)
         self._health = health.Health([FUNCTIONS, ARTICLE])
@@ -34,7 +35,7 @@ class GrpcServer:
         return len(self._calls)
 
     async def start(self, host: str, port: int) -> None:
-        """Raises ``DeclarationError`` where the port is not to be had."""
+        """Raises ``DeclarationError`` where the port is not to be had, or gRPC cannot use the certificate."""
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
             if self._credentials is None:
@@ -42,7 +43,11 @@ class GrpcServer:
             else:
                 self._server.add_secure_port(address, self._credentials)
         except RuntimeError:
-            raise DeclarationError(f"cannot serve gRPC on {address}; choose another with --grpc-port") from None
+            if self._credentials is not None:  # the port was free a moment ago
+                raise unusable(self._settings) from None
+            raise DeclarationError(
+                f"cannot serve gRPC on {address}; choose another with --host or --grpc-port"
+            ) from None
         await self._server.start()
 
     async def drain(self, seconds: float) -> None:
