@@ -213,6 +213,14 @@ async def test_three_hundred_streams_on_one_channel_come_to_their_end(server: Se
     assert {line["outcome"] for line in await logged(server, 300)} == {"stop"}
 
 
+async def test_more_calls_at_once_than_grpc_itself_lets_wait_are_all_answered(server: Server) -> None:
+    async with functions(server.grpc_port) as stub:
+        calls = [stub.invoke(said(function="nobody")) for _ in range(2500)]
+        codes = [await call.code() for call in calls]
+    assert set(codes) == {grpc.StatusCode.NOT_FOUND}
+    assert len(server.runs_logged()) == 2500
+
+
 async def test_the_older_chats_stream_is_text_alone(server: Server) -> None:
     request = UserRequest(prompt="hi").SerializeToString()
     async with channel(server.grpc_port) as opened:

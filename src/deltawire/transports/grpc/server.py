@@ -13,6 +13,9 @@ from deltawire.transports.grpc.settings import GrpcSettings
 _LEAST_BETWEEN_PINGS = 1_000
 """Milliseconds. Most clients ping every ten seconds at most; who pings more often than this is cut."""
 
+_MOST_PENDING = 100_000
+"""Calls that have come and wait for the loop's attention, which takes less than a millisecond for each."""
+
 
 class GrpcServer:
     """To be made within the loop that it serves in."""
@@ -72,6 +75,9 @@ def _options(settings: GrpcSettings) -> list[tuple[str, int]]:
     return [
         # A port that is taken is an error, and not shared with whoever has it.
         ("grpc.so_reuseport", 0),
+        # By itself gRPC cancels some of more than a thousand calls that come at once.
+        ("grpc.server.max_pending_requests", _MOST_PENDING),
+        ("grpc.server.max_pending_requests_hard_limit", _MOST_PENDING),
         ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", -1),
         ("grpc.keepalive_time_ms", min(round(settings.heartbeat * 1000), 2**31 - 1)),
