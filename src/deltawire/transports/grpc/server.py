@@ -56,10 +56,11 @@ class GrpcServer:
     async def drain(self, seconds: float) -> None:
         """Take no more calls, and end when those under way have ended, or when the time is over."""
         self._health.stop()
-        stopping = asyncio.ensure_future(self._server.stop(seconds))
+        stopping = asyncio.ensure_future(self._server.stop(2 * seconds))  # the time is kept here
         ended = asyncio.ensure_future(self._calls.ended())
-        await asyncio.wait([stopping, ended], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([stopping, ended], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
+        self._calls.cancel()
         # Calls that run nothing, as those for reflection, may stay open for ever.
         await self._server.stop(None)
         await stopping
