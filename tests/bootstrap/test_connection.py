@@ -1,4 +1,4 @@
-"""A caller's connection ends although its caller does not read, and carries what was pipelined."""
+"""A caller's connection ends although its caller does not read or stop sending, and carries what was pipelined."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -91,3 +91,44 @@ async def test_pipelined_requests_are_all_answered() -> None:
             for _ in range(100):
                 assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
         writer.close()
+
+
+async def refusal(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    """Reads nothing of the request."""
+    await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body"})
+
+
+UPLOAD = 4_000_000
+PART = b"x" * 65536
+
+
+@pytest.mark.parametrize("request_line", ["POST / HTTP/1.1", "POST / HTTP/1.0"])
+async def test_a_caller_that_is_refused_while_it_is_sending_gets_the_reply(request_line: str) -> None:
+    async with listening(refusal) as (port, state):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"{request_line}\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {UPLOAD}\r\n\r\n"
+        writer.write(head.encode())
+        for _ in range(0, UPLOAD, len(PART)):
+            writer.write(PART)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        async with asyncio.timeout(5):
+            assert (await reader.read()).startswith(b"HTTP/1.1 413 ")
+        writer.close()
+        await all_ended(state)
+
+
+@pytest.mark.parametrize("sends", [True, False])
+async def test_a_caller_that_is_refused_and_does_not_leave_is_left(sends: bool) -> None:
+    async with listening(refusal) as (port, state):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n")
+        async with asyncio.timeout(5):
+            while not state.total_requests:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+            while state.connections:
+                if sends:
+                    writer.write(b"1\r\nx\r\n")
+                await asyncio.sleep(0.01)
+        writer.transport.abort()

@@ -127,6 +127,28 @@ async def test_a_page_of_another_origin_is_refused(proxy: Envoy, upstream: Provi
     assert upstream.exchanges == []
 
 
+@pytest.mark.parametrize(
+    ("malformed", "good"),
+    [(("grpc-timeout", "1500.5m"), ("grpc-timeout", "30S")), (("grpc-encoding", "br"), ("grpc-encoding", "gzip"))],
+)
+async def test_a_malformed_header_harms_nobody_elses_call(
+    proxy: Envoy, upstream: Provider, malformed: tuple[str, str], good: tuple[str, str]
+) -> None:
+    """All calls share one connection to deltawire, whose gRPC remembers headers."""
+    upstream.script(head(), text("Hello"), finish("stop"), done())
+    async with httpx.AsyncClient() as client:
+        calls = [
+            await client.post(
+                f"{proxy.url}/{SERVICE}/Stream",
+                headers=[("content-type", "application/grpc-web+proto"), header],
+                content=enveloped(SAY),
+            )
+            for header in (malformed, good)
+        ]
+    assert calls[0].headers["grpc-status"] == "13"
+    assert b"Hello" in calls[1].content
+
+
 async def test_a_caller_that_does_not_read_slows_the_provider(proxy: Envoy, upstream: Provider) -> None:
     upstream.always(head(), repeat(text("x" * 60_000)))
     _, writer = await asyncio.open_connection("127.0.0.1", proxy.port, limit=1024)

@@ -9,7 +9,7 @@ import pytest
 from deltawire.v1 import functions_pb2 as pb
 from tests.cli.apps import shop
 from tests.cli.command import Server, calling, deltawire, free_port, serving
-from tests.transports.grpc.caller import functions
+from tests.transports.grpc_port.caller import functions
 from tests.upstream import Upstream, answer
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +36,16 @@ async def test_grpc_is_served_without_http(tmp_path: Path) -> None:
         async with functions(port) as stub:
             finished = await stub.invoke(pb.RunRequest(function="chat", input_json='"hi"'))
         assert finished.output_json == '"Hello"'
+        assert await server.stopped() == 0
+
+
+async def test_a_folder_beside_the_app_may_be_called_like_a_library(tmp_path: Path) -> None:
+    folder = tmp_path / "app"  # not the current one, which `python -m` itself puts first
+    (folder / "grpc").mkdir(parents=True)
+    (folder / "grpc" / "__init__.py").touch()
+    port = free_port()
+    async with serving(str(shop(folder)), "--grpc-port", str(port), env=ON_UPSTREAM, cwd=tmp_path) as server:
+        assert "chat" in await _listed(port)
         assert await server.stopped() == 0
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +66,8 @@ async def running(command: list[str], folder: Path) -> AsyncGenerator[Program]:
         yield Program(process)
     finally:
         if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended, and nobody has told us yet
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
 

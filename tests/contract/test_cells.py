@@ -10,12 +10,16 @@ from tests.matrix.document import Block
 from tests.matrix.http_caller import HttpCaller
 from tests.matrix.server import Server, serving
 from tests.matrix.stage import Matrix
+from tests.matrix.transports import CONNECT
 from tests.matrix.ws_caller import WAITS
 
 pytestmark = pytest.mark.anyio
 
 NOT_IN_THE_RUNS_TRANSPORT = {"unknown_path", "method_not_allowed", "not_acceptable", "forbidden", "expectation_failed"}
 """Refused before it is known which transport is meant: the log says ``http``."""
+
+LOGGED = {"chat_stream": "chat", "grpc_invoke": "grpc", "grpc_web_text": "grpc_web"} | dict.fromkeys(CONNECT, "connect")
+"""By what name the log knows a transport, where it has no other word for it."""
 
 
 def cells(*, hurried: bool, drains: bool = False) -> pytest.MarkDecorator:
@@ -82,7 +86,7 @@ async def play(cell: Cell, matrix: Matrix, server: Server) -> None:
     assert matrix.provider.unasked == 0
     (line,) = [line for line in matrix.logged(cell.transport, server) if line.get("function") != WAITS]
     assert line["outcome"] == cell.outcome_logged
-    known = cell.reason not in NOT_IN_THE_RUNS_TRANSPORT
-    assert line["transport"] == (cell.transport.removesuffix("_stream") if known else "http")
+    known = cell.reason not in NOT_IN_THE_RUNS_TRANSPORT and "accept-post" not in reply.head
+    assert line["transport"] == (LOGGED.get(cell.transport, cell.transport) if known else "http")
     if reply.head:  # a caller who left before the status has no run id
         assert reply.run_id == line["run_id"]

@@ -10,6 +10,7 @@ from deltawire.bootstrap.load import load_functions
 from deltawire.domain.errors import Reason
 from deltawire.domain.events import FinishReason
 from deltawire.transports.status import HTTP_STATUS
+from tests.matrix import table
 from tests.matrix.cells import CONTRACT, Cell, on
 from tests.matrix.server import APP
 from tests.matrix.transports import TRANSPORTS
@@ -92,6 +93,10 @@ def test_the_table_of_functions_is_what_is_served() -> None:
         assert row["max_tokens"] == str(settings.max_tokens or "")
         assert row["timeout"] == str(settings.timeouts.total)
         assert functions[row["function"]].output.is_text == (row["output"] == "text")
+
+
+def test_the_page_of_transports_is_up_to_date() -> None:
+    assert table.FILE.read_text() == table.page(), "write it again: python -m tests.matrix.table"
 
 
 def test_no_two_cells_have_one_name() -> None:

@@ -1,5 +1,9 @@
 """What all transports promise of an answer, whatever it holds and however it comes: one test over all of them each."""
 
+import asyncio
+from typing import Any
+
+import grpc
 import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,8 +12,9 @@ from hypothesis import strategies as st
 from tests.matrix.answers import answer, events
 from tests.matrix.notation import Call
 from tests.matrix.reply import Reply
+from tests.matrix.rpc import SERVICE
 from tests.matrix.stage import Matrix
-from tests.matrix.transports import TRANSPORTS
+from tests.matrix.transports import EVENTFUL, RPC, TRANSPORTS, UNARY
 from tests.upstream import (
     FRAMINGS,
     ChatStream,
@@ -25,6 +30,7 @@ from tests.upstream import (
     html_reply,
     reasoning,
     repeat,
+    silence,
     text,
     together,
     usage,
@@ -34,7 +40,6 @@ pytestmark = pytest.mark.anyio
 
 AWKWARD = "line1\nline2\r\n\u2028 data: x None 🙂"
 SAY = Call("say")
-EVENTFUL = ["sse", "ndjson", "ws", "engine"]
 END = (finish("stop"), usage(9, 2), done())
 
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
@@ -130,7 +135,7 @@ async def test_reasoning_is_never_part_of_the_answer(matrix: Matrix, transport: 
         assert "".join(thought) == "hmhmhm"
 
 
-@pytest.mark.parametrize("transport", [*EVENTFUL, "json"])
+@pytest.mark.parametrize("transport", [*EVENTFUL, "json", *UNARY])
 async def test_usage_is_the_last_that_the_provider_counted(matrix: Matrix, transport: str) -> None:
     steps = (usage(9, 1), text("a"), usage(9, 2), finish("stop"), usage(9, 3), done())
     reply = await say(matrix, transport, head(), *steps)
@@ -163,6 +168,37 @@ async def test_the_providers_key_reaches_no_reply_and_no_log(matrix: Matrix, tra
     assert key not in reply.written()
     (line,) = matrix.logged(transport)
     assert line["message"].endswith(": the key … is worn out")
+
+
+@pytest.mark.parametrize("transport", RPC)
+@pytest.mark.parametrize(
+    "window",
+    [[silence()], [head(), silence()], [head(), text("Hel"), silence()]],
+    ids=["no answer", "no content", "no end"],
+)
+async def test_the_callers_deadline_ends_the_call_and_its_request_to_the_provider(
+    matrix: Matrix, transport: str, window: list[Step]
+) -> None:
+    matrix.provider.script(*window)
+    reply = await matrix.caller(transport).call(Call("say", deadline=0.3))
+    assert events(transport, reply)[-1]["code"] == "deadline_exceeded"
+    await (await matrix.provider.requested()).client_left(within=1.0)
+    (line,) = matrix.logged(transport)
+    assert line["outcome"] == "total_timeout"
+
+
+async def test_what_grpc_refuses_by_itself_is_no_run(matrix: Matrix) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{matrix.server.grpc_port}") as channel:
+        untyped: Any = channel  # its stubs leave open what goes in and out
+        for method, request, code in (
+            ("Sream", b"", grpc.StatusCode.UNIMPLEMENTED),
+            ("Stream", b"x" * 2_000_000, grpc.StatusCode.RESOURCE_EXHAUSTED),
+        ):
+            call = untyped.unary_unary(SERVICE + method).future(request)
+            refused = await asyncio.to_thread(call.exception)
+            assert refused.code() is code
+            assert not refused.trailing_metadata()
+    assert matrix.logged("grpc") == []
 
 
 async def test_accept_may_be_written_on_several_lines(matrix: Matrix) -> None:

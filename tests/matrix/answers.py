@@ -2,15 +2,16 @@
 
 import json
 import re
-from typing import Any
 
 from tests.matrix.reply import Reply
-
-Event = dict[str, Any]
+from tests.matrix.rpc_answers import Event, rpc_events
+from tests.matrix.transports import GRPC, RPC
 
 
 def events(transport: str, reply: Reply) -> list[Event]:
     """The events of a transport that has them; of the others the one that they stand for."""
+    if transport in RPC:
+        return rpc_events(transport, reply)
     content = reply.body.decode()
     match transport:
         case "sse":
@@ -24,7 +25,7 @@ def events(transport: str, reply: Reply) -> list[Event]:
 def answer(transport: str, reply: Reply) -> str:
     """The text of an answer that came whole."""
     assert reply.complete, f"the reply was cut: {reply}"
-    assert " 200 " in reply.head or transport in ("ws", "engine"), reply.written()
+    assert " 200 " in reply.head or transport in ("ws", "engine", *GRPC), reply.written()
     match transport:
         case "text":
             return reply.body.decode()
@@ -34,6 +35,8 @@ def answer(transport: str, reply: Reply) -> str:
             return json.loads(reply.body)["text"]
         case "chat":
             return json.loads(reply.body)["choices"][0]["message"]["content"]
+        case "grpc_invoke" | "connect_invoke":
+            return events(transport, reply)[0]["output"]
         case "chat_stream":
             return "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks(reply))
         case _:

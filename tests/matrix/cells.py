@@ -7,9 +7,11 @@ from http import HTTPStatus
 from itertools import takewhile
 from math import ceil
 
+from deltawire.domain.errors import Code
+from deltawire.transports.status import CONNECT_HTTP_STATUS, GRPC_STATUS
 from tests.matrix.document import PAGE, Block, Section, Table, sections
 from tests.matrix.notation import Call, Script
-from tests.matrix.transports import GROUPS, TRANSPORTS
+from tests.matrix.transports import GROUPS, MEDIA, RPC, TRANSPORTS, UNARY
 
 _PLACE = re.compile(r'"<(\w+)>"|<(\w[\w ]*)>')
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -18,6 +20,7 @@ _PLACES = {
     "invoke": ("/invoke", "OPTIONS, POST"),
     "chat": ("/v1/chat/completions", "OPTIONS, POST"),
     "chat_stream": ("/v1/chat/completions", "OPTIONS, POST"),
+    **{rpc: (f"/deltawire.v1.Functions/{'Invoke' if rpc in UNARY else 'Stream'}", "OPTIONS, POST") for rpc in RPC},
 }
 _CHAT_SHAPE = '{"model": "…", "messages": […]}'
 _SHAPES = {
@@ -93,17 +96,27 @@ class Cell:
         return Call.read(self.row["function"], self.row["caller"])
 
 
+EVERY = ""
+Fragments = dict[str, dict[str, str]]
+
+
+def _fragments(page: list[Section]) -> Fragments:
+    """What returns in many blocks, by its name, and by the transports behind the name, or for ``EVERY`` one."""
+    found: Fragments = {}
+    for section in page:
+        for block in section.blocks:
+            if block.words.startswith("<"):
+                name, _, transports = block.words.removeprefix("<").partition(">")
+                found.setdefault(name, {}).update(dict.fromkeys(transports.split() or [EVERY], block.text))
+    return found
+
+
 class Contract:
     """The page, read."""
 
     def __init__(self, page: str) -> None:
         self.sections = sections(page)
-        self._fragments = {
-            block.words.strip("<>"): block.text
-            for section in self.sections
-            for block in section.blocks
-            if block.words.startswith("<")
-        }
+        self._fragments = _fragments(self.sections)
         self.functions = self._table("function", "output", "what is special")
         self.reasons = self._table("reason", "code", "status", "again")
         self.impossible = self._table("reason", "when", "on", "why")
@@ -170,7 +183,9 @@ class Contract:
         def place(match: re.Match[str]) -> str:
             quoted, bare = match.groups()
             if bare in self._fragments:
-                return self._filled(self._fragments[bare], values).removesuffix("\n")
+                of = self._fragments[bare]
+                fragment = of.get(str(values["transport"])) or of[EVERY]
+                return self._filled(fragment, values).removesuffix("\n")
             name = quoted or bare
             if name in OPEN:
                 return f'"{OPEN[name]}"' if quoted else OPEN[name]
@@ -187,17 +202,20 @@ class Contract:
 
     def _values(self, row: dict[str, str], transport: str) -> dict[str, str | None]:
         function = self._function.get(row["function"], {})
-        reason = self._reason.get(row.get("reason", ""), {})
+        reason = {**self._reason.get(row.get("reason", ""), {})}
+        if row.get("code"):
+            reason["code"] = row["code"]
         call = Call.read(row["function"], row["caller"])
         retry_after = row.get("retry_after") or None
         path, allow = f"/v1/functions/{call.function}", "GET, HEAD, OPTIONS, POST"
         path, allow = _PLACES.get(transport, (path, allow))
         values: dict[str, str | None] = {
+            "transport": transport,
             "function": row["function"],
             "variant": json.dumps(row.get("variant") or None),
             "model": row.get("model") or function.get("model"),
             "max_tokens": row.get("max_tokens") or function.get("max_tokens") or "null",
-            "timeout": function.get("timeout"),
+            "timeout": row.get("timeout") or function.get("timeout"),
             "text": row["text"],
             "finish_reason": row.get("finish_reason"),
             "usage": _usage(row.get("usage", "")),
@@ -214,9 +232,11 @@ class Contract:
             "shape": _SHAPES.get(transport, '{"input": …}'),
             "path": path,
             "accept_encoding": "gzip" if "content-encoding: br" in row["caller"] else None,
+            "accept_post": row.get("accept_post") or None,
             "allow": allow if row.get("reason") == "method_not_allowed" else None,
         }
         values |= _chat_values(row, reason)
+        values |= _rpc_values(row, function, reason, transport)
         message = row.get("message")
         values["message"] = None if message is None else self._filled(message, values)
         return values
@@ -253,6 +273,30 @@ def _chat_values(row: dict[str, str], reason: dict[str, str]) -> dict[str, str |
         "chat_type": _TYPES.get(status) or ("server_error" if status >= 500 else "invalid_request_error"),
         "param": json.dumps(named),
         "no_retry": "false" if reason.get("again") == "no" else None,
+    }
+
+
+def _rpc_values(
+    row: dict[str, str], function: dict[str, str], reason: dict[str, str], transport: str
+) -> dict[str, str | None]:
+    """What RPC calls by other names."""
+    typed = "output" in row
+    output = row["output"] if typed else json.dumps(row["text"], ensure_ascii=False)
+    model = (row.get("usage") or "").split()
+    code = reason.get("code")
+    status = None if code is None else CONNECT_HTTP_STATUS[Code(code)]
+    wait = float(row.get("retry_after") or 0)
+    return {
+        "media": MEDIA.get(transport),
+        "rpc_variant": row.get("variant") or None,
+        "rpc_max_tokens": row.get("max_tokens") or function.get("max_tokens") or None,
+        "rpc_output": output if typed or transport in UNARY else None,
+        "input_tokens": model[0] if model else None,
+        "output_tokens": model[1] if model else None,
+        "grpc_status": None if code is None else str(GRPC_STATUS[Code(code)]),
+        "connect_status": None if status is None else str(status),
+        "connect_phrase": _phrase(str(status)),
+        "retry_delay": (f"{wait:.0f}s" if wait == int(wait) else f"{wait:.3f}s") if wait else None,
     }
 
 

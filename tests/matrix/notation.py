@@ -187,6 +187,9 @@ class Call:
     accept: str = "yes"
     """``q=0``: the caller rules out the reply that it should get; ``missing``: it does not say what it accepts."""
 
+    deadline: float | None = None
+    """Seconds that the call may take, said the way that its protocol has for it."""
+
     others: int = 0
     """How many runs are under way on the call's socket. Where it is one, that has the same id."""
     drains: bool = False
@@ -217,6 +220,8 @@ class Call:
                 call.coding = rest or "whole"
             case "accept":
                 call.accept = rest
+            case "deadline":
+                call.deadline = float(rest)
             case "after":
                 call.others = 1 if rest == "its like" else int(rest.removesuffix(" others"))
             case "while":
@@ -229,13 +234,18 @@ class Call:
         return call
 
     def run_request(self) -> bytes:
-        return self._coded(f'{{"input":{self.input}{self.members}}}')
+        return self.coded(f'{{"input":{self.input}{self.members}}}'.encode())
 
     def invoke_request(self) -> bytes:
-        return self._coded(f'{{"type":"{self.function}","input":{self.input}{self.members}}}')
+        return self.coded(f'{{"type":"{self.function}","input":{self.input}{self.members}}}'.encode())
 
-    def _coded(self, usual: str) -> bytes:
-        body = self.body if self.body is not None else usual.encode()
+    def rpc_request(self) -> str:
+        """A ``RunRequest`` in ProtoJSON."""
+        return f'{{"function":"{self.function}","inputJson":{json.dumps(self.input)}{self.members}}}'
+
+    def coded(self, usual: bytes) -> bytes:
+        """The body, or the message, as it is sent: another one than usual, or compressed."""
+        body = self.body if self.body is not None else usual
         match self.coding:
             case "damaged":
                 return gzip.compress(body)[:-8] + b"-damaged"
@@ -251,7 +261,7 @@ class Call:
     def chat_request(self, *, stream: bool) -> bytes:
         streamed = ',"stream":true' if stream else ""
         messages = self.messages or json.dumps([{"role": "user", "content": said} for said in self._texts()])
-        return self._coded(f'{{"model":"{self.function}","messages":{messages}{streamed}{self.members}}}')
+        return self.coded(f'{{"model":"{self.function}","messages":{messages}{streamed}{self.members}}}'.encode())
 
     def _texts(self) -> list[str]:
         given: dict[str, str] = json.loads(self.input)

@@ -9,10 +9,15 @@ from deltawire.bootstrap.load import load_functions
 from deltawire.observers.log import fields
 from deltawire.settings import Settings
 from tests.matrix.engine_caller import EngineCaller, Records
+from tests.matrix.grpc_caller import GrpcCaller
 from tests.matrix.http_caller import HttpCaller
 from tests.matrix.provider import Provider
+from tests.matrix.rpc_http_caller import RpcHttpCaller
 from tests.matrix.server import Server
+from tests.matrix.transports import GRPC, RPC
 from tests.matrix.ws_caller import WsCaller
+
+Caller = HttpCaller | WsCaller | EngineCaller | GrpcCaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +27,25 @@ class Matrix:
     core: Core
     records: Records
 
-    def caller(self, transport: str, server: Server | None = None) -> HttpCaller | WsCaller | EngineCaller:
+    def caller(self, transport: str, server: Server | None = None) -> Caller:
         """Who calls over this transport; the wires lead to ``server`` where it is another than the usual one."""
         if transport == "engine":
             return EngineCaller(self.core)
         if transport == "ws":
             return WsCaller(server or self.server)
-        return HttpCaller(transport, (server or self.server).url)
+        if transport in GRPC:
+            return GrpcCaller(transport, (server or self.server).grpc_port)
+        return http_caller(transport, server or self.server)
 
     def logged(self, transport: str, server: Server | None = None) -> list[dict[str, Any]]:
         """The lines of the runs since the last time."""
         if transport == "engine":
             return [fields(record) for record in self.records.new()]
         return (server or self.server).runs_logged()
+
+
+def http_caller(transport: str, server: Server) -> HttpCaller:
+    return (RpcHttpCaller if transport in RPC else HttpCaller)(transport, server.url)
 
 
 def in_process(app: Path) -> tuple[Core, Records]:

@@ -136,6 +136,8 @@ def test_a_request_that_cannot_be_used_says_why(message: pb.RunRequest, reason: 
         (b"\xff", Reason.invalid_json),
         (b"[]", Reason.invalid_input),
         (b'{"timeout":"x"}', Reason.invalid_input),
+        (b'{"settings":[]}', Reason.invalid_input),
+        (b'{"settings": "x"}', Reason.invalid_input),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, Reason.invalid_json),
     ],
 )
@@ -145,10 +147,17 @@ def test_json_that_is_no_request_says_why(body: bytes, reason: Reason) -> None:
     assert raised.value.reason == reason
 
 
+def test_json_may_begin_with_a_byte_order_mark() -> None:
+    message = pb.RunRequest()
+    protobuf.parse_json(message, b'\xef\xbb\xbf{"inputJson":"1"}')
+    assert message == pb.RunRequest(input_json="1")
+
+
 def test_json_may_have_both_spellings_of_a_name_and_members_that_nobody_knows() -> None:
     message = pb.RunRequest()
     protobuf.parse_json(message, b'{"inputJson":"1","user":"u","settings":{"max_tokens":3},"later":[]}')
     assert message == pb.RunRequest(input_json="1", user="u", settings=pb.RunSettings(max_tokens=3))
+    protobuf.parse_json(message, b'{"settings": null}')
 
 
 @pytest.mark.parametrize("body", [b"\xff", b"\x0a\x05ab", b"\x0a\x01\xff"])

@@ -1,14 +1,15 @@
 """A caller's connection: uvicorn's, which here ends when its caller is gone or takes nothing any more.
 
 In: the caller's bytes. Out: calls of the app. uvicorn closes a connection by waiting until the caller has read what was
-written, however long that takes; and while a pipelined request waits for the reply to the one before it, it reads
-nothing, and so sees no caller leave.
+written, however long that takes; while a pipelined request waits for the reply to the one before it, it reads nothing,
+and so sees no caller leave; and a caller that it has refused while that was still sending, it resets.
 """
 
 import asyncio
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, cast
 
@@ -33,10 +34,13 @@ class Connection(HttpToolsProtocol):
     """The request that is being answered; uvicorn's ``cycle`` is the one that came last."""
     _watch: asyncio.TimerHandle | None = None
     _unsent = 0
+    _lingering: asyncio.TimerHandle | None = None
+    """Everything is said, and what the caller is still sending is dropped."""
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  (so does uvicorn)
         super().connection_made(transport)
+        self._of_replies = cast("asyncio.Transport", _OfReplies(transport, self._close))
         self.app = partial(self._answer, self.app)
         # One on which no request ever comes is idle, too.
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
@@ -44,8 +48,9 @@ class Connection(HttpToolsProtocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
+        for timer in (self._watch, self._lingering):
+            if timer is not None:
+                timer.cancel()
         for cycle in (self._running, *(waiting for waiting, _ in self.pipeline)):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
@@ -60,6 +65,8 @@ class Connection(HttpToolsProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
+        if self._lingering is not None:
+            return
         super().data_received(data)
         few = 0 < len(self.pipeline) <= _MOST_PIPELINED
         if few and not self.transport.is_closing() and len(self.cycle.body) <= HIGH_WATER_LIMIT:
@@ -71,7 +78,10 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         if last is None or last.response_complete:
             self._running = self.cycle
-        if self.scope["http_version"] == "1.0" and self.cycle is not last:
+        if self.cycle is last:  # the request is for a WebSocket
+            return
+        self.cycle.transport = self._of_replies
+        if self.scope["http_version"] == "1.0":
             answer_until_closed(self.cycle)
 
     @override
@@ -88,6 +98,16 @@ class Connection(HttpToolsProtocol):
             self._reset()
             raise
 
+    def _close(self) -> None:
+        """A caller whose bytes find a closed socket is reset, and may never read the reply (RFC 9112 §9.6): while its
+        request is not complete, only our half of the connection is closed."""
+        if not self.cycle.more_body or self.pipeline or not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        self._lingering = self.loop.call_later(self.patience, self.transport.close)
+        self.transport.write_eof()
+        self.flow.resume_reading()
+
     def _look(self) -> None:
         """Reset a connection that is being closed and of which nothing was taken since the last look."""
         unsent = self.transport.get_write_buffer_size() if self.transport.is_closing() else 0
@@ -101,3 +121,12 @@ class Connection(HttpToolsProtocol):
         """Close without a goodbye, so that the system forgets what it holds for the caller, too."""
         self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         self.transport.abort()
+
+
+class _OfReplies:
+    """The connection as a reply sees it: who closes it need not know who is still sending."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+        self.close = close

@@ -127,14 +127,19 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket | None, re
         await core.close()
 
 
-async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
-    must_be_free(settings.host, settings.grpc_port)
+def import_grpc() -> "type[GrpcServer]":
+    """It takes time and memory: only where it is served."""
     # Read by gRPC when it is imported: it would write lines of its own to stderr, which are no JSON. What concerns a
     # call, its caller is told.
     say_unless_said("GRPC_VERBOSITY", "NONE")
-    from deltawire.transports.grpc.server import GrpcServer  # takes time and memory: only where it is served
+    from deltawire.transports.grpc.server import GrpcServer
 
-    server = GrpcServer(core.engine, settings.grpc, settings.article_function)
+    return GrpcServer
+
+
+async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
+    must_be_free(settings.host, settings.grpc_port)
+    server = import_grpc()(core.engine, settings.grpc, settings.article_function)
     await server.start(settings.host, settings.grpc_port)
     return server
 

@@ -41,6 +41,8 @@ def serve_until_stopped(flags: Flags, bound: "socket | None" = None, *, banner: 
 
     settings = flags.settings()
     server.configure_logging(settings.log)
+    if settings.grpc_port:
+        server.import_grpc()  # before the app, whose folder comes first where modules are looked for from then on
     functions = load_functions(app_of(settings, "serve shop.py"))
     check_article_function(functions, settings)
     core = build_core(functions, settings, [RunLog()], model=flags.model)

@@ -34,6 +34,7 @@ _LARGEST = 2**31 - 1
 """What the messages' counts can hold."""
 
 _encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 _raw = msgspec.json.Decoder(Raw)
 _object = msgspec.json.Decoder(dict[str, Raw])
 
@@ -59,11 +60,15 @@ def parse(message: Message, body: bytes) -> None:
 def parse_json(message: Message, body: bytes) -> None:
     """Read ProtoJSON into the message; members that it does not know are left out, as RPC has it. Raises ``RunError``
     (invalid_json, invalid_input)."""
-    codec.decode(_object, body, "{…}", what="message")
+    given = codec.decode(_object, body, "{…}", what="message")
+    name = message.DESCRIPTOR.full_name
+    for field in message.DESCRIPTOR.fields:  # its library takes lists and strings for messages that hold nothing
+        value = bytes(given.get(field.json_name) or given.get(field.name) or b"null")
+        if field.message_type is not None and not value.startswith((b"{", b"null")):
+            raise RunError(Reason.invalid_input, f"the message is no {name}: {field.json_name} is to be an object")
     try:
-        json_format.Parse(body, message, ignore_unknown_fields=True)
+        json_format.Parse(body.decode("utf-8-sig"), message, ignore_unknown_fields=True)
     except (json_format.ParseError, RecursionError) as error:
-        name = message.DESCRIPTOR.full_name
         raise RunError(Reason.invalid_input, f"the message is no {name}: {codec.readable(error)}") from None
 
 
@@ -257,7 +262,7 @@ def connect_error(error: Error) -> bytes:
                 _Detail(
                     detail.DESCRIPTOR.full_name,
                     base64.b64encode(detail.SerializeToString(deterministic=True)).rstrip(b"=").decode(),
-                    Raw(json_format.MessageToJson(detail, indent=None).encode()),
+                    Raw(_encode_sorted(json_format.MessageToDict(detail))),  # a map has no order of its own
                 )
                 for detail in details(error)
             ],

@@ -12,7 +12,7 @@ from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.run import RunRequest
 
 _CONNECT = re.compile(r"[0-9]{1,10}")
-_GRPC = re.compile(r"([0-9]{1,8})([HMSmun])")
+_GRPC = re.compile(r"([0-9]{1,20})([HMSmun])")
 _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _LEAST = 1e-3
 """A deadline that is over when it arrives is one that is over at once."""
@@ -28,7 +28,8 @@ def connect_timeout(values: Sequence[str]) -> float | None:
 
 
 def grpc_timeout(values: Sequence[str]) -> float | None:
-    """``grpc-timeout``: up to eight digits and a unit (gRPC over HTTP2, "Requests")."""
+    """``grpc-timeout``: up to eight digits and a unit (gRPC over HTTP2, "Requests"). Official clients for the web send
+    more of them for more than 27 hours, and native gRPC reads those."""
     if not values:
         return None
     found = _GRPC.fullmatch(values[0])

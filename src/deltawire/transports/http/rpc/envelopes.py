@@ -21,6 +21,8 @@ ToMessage = Callable[[Event], bytes | None]
 _HEAD = Struct(">BI")
 _COMPRESSED = 1
 _AS_GZIP = 16 + zlib.MAX_WBITS
+_PIECE = 4096
+"""Bytes that are inflated at once. Each member leaves a copy of what follows it, so this must not be the message."""
 _PADDED = re.compile(rb"[^=]+=*|=+")
 
 _pack = _HEAD.pack
@@ -80,17 +82,20 @@ def from_base64(body: bytes) -> bytes:
 
 def _gunzip(message: bytes, limit: int) -> bytes:
     inflated = bytearray()
-    while message:  # several members may follow each other (RFC 1952 §2.2)
+    at = 0
+    while at < len(message):  # several members may follow each other (RFC 1952 §2.2)
         member = zlib.decompressobj(_AS_GZIP)
-        try:
-            inflated += member.decompress(message, limit + 1 - len(inflated))
-        except zlib.error:
-            raise _invalid("its message is not gzip: the bytes are damaged") from None
-        if len(inflated) > limit:
-            raise too_large(limit)
-        if not member.eof:
-            raise _invalid("its message is not gzip: it ends too early")
-        message = member.unused_data
+        while not member.eof:
+            piece = message[at : at + _PIECE]
+            if not piece:
+                raise _invalid("its message is not gzip: it ends too early")
+            try:
+                inflated += member.decompress(piece, limit + 1 - len(inflated))
+            except zlib.error:
+                raise _invalid("its message is not gzip: the bytes are damaged") from None
+            if len(inflated) > limit:
+                raise too_large(limit)
+            at += len(piece) - len(member.unused_data)
     return bytes(inflated)
 
 

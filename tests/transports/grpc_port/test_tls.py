@@ -10,7 +10,7 @@ from deltawire.v1 import functions_pb2 as pb
 from tests.cli.apps import shop
 from tests.cli.command import deltawire, free_port
 from tests.matrix.server import serving
-from tests.transports.grpc.caller import functions
+from tests.transports.grpc_port.caller import functions
 
 pytestmark = pytest.mark.anyio
 

@@ -17,8 +17,8 @@ from tests.cli.command import free_port
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
 from tests.matrix.stage import Matrix
-from tests.transports.grpc.caller import Functions, Health, channel, said
-from tests.transports.grpc.frames import GOAWAY, call, frames, room
+from tests.transports.grpc_port.caller import Functions, Health, channel, said
+from tests.transports.grpc_port.frames import GOAWAY, call, frames, room
 from tests.upstream import Gate, done, finish, head, silence, text
 
 pytestmark = pytest.mark.anyio

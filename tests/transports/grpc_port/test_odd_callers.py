@@ -7,8 +7,8 @@ import pytest
 from deltawire.transports.grpc import aio_server
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
-from tests.transports.grpc.caller import functions, said
-from tests.transports.grpc.frames import DATA, END_STREAM, RST_STREAM, begun, call, frame, frames
+from tests.transports.grpc_port.caller import functions, said
+from tests.transports.grpc_port.frames import DATA, END_STREAM, RST_STREAM, begun, call, frame, frames
 from tests.upstream import Gate, answer, done, finish, head, text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("fresh")]
