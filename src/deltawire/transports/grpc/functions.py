@@ -11,11 +11,10 @@ from typing import TypeAlias, cast
 
 import grpc
 from google.protobuf.message import Message
-from msgspec.structs import replace
 
 from deltawire.article import stream_pb2 as article_pb
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Error, Event, Started, Text
+from deltawire.domain.events import Error, Event, Started
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
@@ -24,9 +23,6 @@ from deltawire.transports.grpc.calls import Calls
 from deltawire.transports.grpc.reply import SAME_MOMENT, Context, Reply
 from deltawire.transports.grpc.settings import GrpcSettings
 from deltawire.v1 import functions_pb2 as pb
-
-FUNCTIONS = "deltawire.v1.Functions"
-ARTICLE = "stream.ResponseStreamingService"
 
 _Handlers: TypeAlias = "dict[str, grpc.RpcMethodHandler[bytes, bytes]]"
 
@@ -49,12 +45,12 @@ class Functions:
 
     def services(self) -> "dict[str, _Handlers]":
         return {
-            FUNCTIONS: {
+            protobuf.FUNCTIONS: {
                 "List": grpc.stream_unary_rpc_method_handler(self.list),
                 "Invoke": grpc.stream_unary_rpc_method_handler(self.invoke),
                 "Stream": grpc.stream_stream_rpc_method_handler(self.stream),
             },
-            ARTICLE: {"stream": grpc.stream_stream_rpc_method_handler(self.article)},
+            protobuf.ARTICLE: {"stream": grpc.stream_stream_rpc_method_handler(self.article)},
         }
 
     async def list(self, _: Messages, context: Context) -> bytes:
@@ -80,7 +76,7 @@ class Functions:
             name, request = _named(body)
         except RunError as error:
             return run.refuse(error)
-        outcome = await run.outcome(name, _within(request, deadline))
+        outcome = await run.outcome(name, request.within(deadline))
         return outcome if isinstance(outcome, Error) else protobuf.finished(outcome)
 
     async def _stream(self, body: Body, run: Run, reply: Reply, deadline: float | None) -> Error | None:
@@ -89,7 +85,7 @@ class Functions:
         except RunError as error:
             return run.refuse(error)
         reply.hold(self._hold)
-        return await _send(run.events(name, _within(request, deadline)), protobuf.event, reply)
+        return await _send(run.events(name, request.within(deadline)), protobuf.event, reply)
 
     async def _article(self, body: Body, run: Run, reply: Reply, deadline: float | None) -> Error | None:
         message = article_pb.UserRequest()
@@ -98,9 +94,9 @@ class Functions:
             name = prompted(self._engine, self._article_function)
         except RunError as error:
             return run.refuse(error)
-        request = _within(prompt_request(message.prompt), deadline)
+        request = prompt_request(message.prompt).within(deadline)
         reply.hold(self._hold)
-        return await _send(run.events(name, request), _article_message, reply)
+        return await _send(run.events(name, request), protobuf.llm_response, reply)
 
 
 async def _send(events: AsyncGenerator[Event, None], encode: Callable[[Event], bytes], reply: Reply) -> Error | None:
@@ -117,11 +113,6 @@ async def _send(events: AsyncGenerator[Event, None], encode: Callable[[Event], b
             if message := encode(event):
                 await reply.write(message)
     return None
-
-
-def _article_message(event: Event) -> bytes:
-    """Nothing but the answer's text: the call's status says the rest."""
-    return article_pb.LlmResponse(llm_content=event.text).SerializeToString() if isinstance(event, Text) else b""
 
 
 async def _received(context: Context) -> Body:
@@ -142,10 +133,3 @@ def _parse(message: Message, body: Body) -> None:
     if not isinstance(body, bytes):
         raise RunError(Reason.invalid_input, "the request holds no whole message; send one")
     protobuf.parse(message, body)
-
-
-def _within(request: RunRequest, deadline: float | None) -> RunRequest:
-    """The request with the call's own deadline, where that is the earlier one."""
-    if deadline is None or (request.timeout is not None and request.timeout <= deadline):
-        return request
-    return replace(request, timeout=deadline)
