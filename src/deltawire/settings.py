@@ -25,6 +25,7 @@ from deltawire.conventions import Place, conventional
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.limits import Timeouts
 from deltawire.domain.options import FunctionSettings
+from deltawire.engine.breaker import BreakerSettings
 from deltawire.observers.log import LogSettings
 from deltawire.origins import PREFIX, Origins, Written, section_at, way_out
 from deltawire.providers.local.settings import LocalSettings
@@ -77,6 +78,7 @@ class Settings(BaseSettings):
     """The function that answers the prompts of the streaming-chat article's surface."""
     timeouts: Timeouts = Timeouts()
     """For all functions; ``[functions.NAME.timeouts]`` for one."""
+    breaker: BreakerSettings = BreakerSettings()
     functions: dict[str, FunctionSettings] = {}
     providers: dict[str, Entry] = {}
     local: LocalSettings = LocalSettings()
