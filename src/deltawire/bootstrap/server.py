@@ -32,6 +32,8 @@ _PONG_TIMEOUT = 20.0
 """Seconds after which a WebSocket whose caller has not answered a ping is given up."""
 
 _REFUSED = "ASGI callable returned without completing handshake"
+_OF_CALLERS = ("Invalid encoding on ", "ExecuteBatchError raised in core by servicer method ")
+"""What gRPC logs, with a traceback, of what its callers do."""
 
 logger = logging.getLogger("deltawire")
 
@@ -45,6 +47,7 @@ def configure_logging(settings: LogSettings) -> None:
     root.setLevel(settings.level.upper())
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(_was_no_error)
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_ours)
 
 
 def build_http(core: Core, settings: Settings) -> ASGIApp:
@@ -203,3 +206,9 @@ def _was_no_error(record: logging.LogRecord) -> bool:
     if isinstance(error, ResponseAborted | asyncio.CancelledError | UnicodeDecodeError):
         return False
     return not record.msg.startswith(_REFUSED)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """What a caller sends beside its message, and nobody here reads, need not be text; and a caller may leave while it
+    is being answered."""
+    return not record.msg.startswith(_OF_CALLERS)
