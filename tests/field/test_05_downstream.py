@@ -42,9 +42,7 @@ async def test_ds_01_text_that_looks_like_frames_is_rebuilt_exactly(matrix: Matr
 @pytest.mark.parametrize("transport", STREAMS_OVER_HTTP)
 async def test_ds_02_each_piece_is_there_before_the_next_one_is_made(matrix: Matrix, transport: str) -> None:
     """The gate of each piece opens when the caller has the one before it, whatever coding the caller would take."""
-    script = Script.read(
-        'head; text "one"; pause; text "two"; pause; finish stop; usage 9 2; done'
-    )
+    script = Script.read('head; text "one"; pause; text "two"; pause; finish stop; usage 9 2; done')
     matrix.provider.play(script)
     reply = await matrix.caller(transport).call(Call("say", headers={"accept-encoding": "gzip, br"}), script)
     assert answer(transport, reply) == "onetwo"
@@ -126,11 +124,6 @@ async def test_ds_03_openais_own_client_reads_through_the_silence(matrix: Matrix
     assert "".join(said) == "onetwo"
 
 
-@pytest.mark.xfail(reason="there is no Anthropic wire yet", raises=NotImplementedError, strict=True)
-def test_ds_03_anthropics_own_client_reads_through_the_silence() -> None:
-    raise NotImplementedError
-
-
 async def failure(matrix: Matrix, transport: str, *steps: Step, call: Call | None = None) -> Reply:
     if steps:
         matrix.provider.script(*steps)
@@ -192,8 +185,3 @@ async def test_ds_04_a_failure_after_a_heartbeat_is_told_within_the_stream(
     assert " 200 " in reply.head
     assert "finished" not in reply.written()
     assert "slow down" in reply.written()
-
-
-@pytest.mark.xfail(reason="streams cannot be resumed yet", raises=NotImplementedError, strict=True)
-def test_ds_06_a_client_that_comes_back_starts_no_second_run() -> None:
-    raise NotImplementedError
