@@ -18,7 +18,6 @@ from tests.browser.envoy import RECIPE, envoy
 from tests.contract.test_leaving import logged
 from tests.contract.visitors import Visitor, visit
 from tests.field.proxies import nginx
-from tests.field.waits import seconds
 from tests.matrix.answers import answer, events
 from tests.matrix.notation import Call
 from tests.matrix.rpc import frames
@@ -41,6 +40,7 @@ from tests.upstream import (
     usage,
 )
 from tests.upstream import answer as says
+from tests.waits import seconds
 
 pytestmark = pytest.mark.anyio
 

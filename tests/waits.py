@@ -8,3 +8,7 @@ REAL = os.environ.get("DELTAWIRE_TEST_REAL_TIME") == "1"
 
 def seconds(real: float, scaled: float) -> float:
     return real if REAL else scaled
+
+
+LONGEST = seconds(1200, 10)
+"""How long a caller waits for anything."""
