@@ -1,5 +1,6 @@
 """Functions whose limits are in the settings of the tests."""
 
+import os
 import time
 
 from deltawire import function
@@ -36,3 +37,9 @@ def sleeps(message: str) -> str:
     """Blocks its thread."""
     time.sleep(0.5)
     return message
+
+
+@function(retries=0)
+def process(message: str) -> str:
+    """Tells which one runs it."""
+    return f"{message} {os.getpid()}"

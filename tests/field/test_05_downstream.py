@@ -1,18 +1,20 @@
 """Failures met on the way from a server to those who read its event streams and replies."""
 
 import json
+from collections.abc import Generator
 from pathlib import Path
 
 import httpx
 import pytest
 from openai import AsyncOpenAI
+from websockets.asyncio.client import connect
 
 from tests.field.proxies import nginx
 from tests.matrix.answers import answer, events
 from tests.matrix.notation import Call, Script
 from tests.matrix.provider import Provider
 from tests.matrix.reply import Reply
-from tests.matrix.server import Server
+from tests.matrix.server import Server, serving
 from tests.matrix.stage import Matrix, http_caller
 from tests.matrix.transports import EVENTFUL, RPC, STREAMS_OVER_HTTP, TRANSPORTS
 from tests.test_asgi import in_starlette, served
@@ -37,6 +39,29 @@ async def test_ds_01_text_that_looks_like_frames_is_rebuilt_exactly(matrix: Matr
         assert names == ["message"] * len(names) if transport == "chat_stream" else "evil" not in names
     if transport in EVENTFUL:
         assert {event["type"] for event in events(transport, reply)} == {"started", "text", "finished"}
+
+
+@pytest.fixture(scope="module")
+def older_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """Has a function behind the endpoints that take a bare prompt and answer in raw text."""
+    with serving(tmp_path_factory.mktemp("older"), {**environment, "DELTAWIRE_ARTICLE_FUNCTION": "say"}) as server:
+        yield server
+
+
+async def test_ds_01_raw_text_in_events_is_rebuilt_exactly_but_for_cr(provider: Provider, older_server: Server) -> None:
+    await provider.begin()
+    provider.always(head(), *map(text, EVIL), *END)
+    async with httpx.AsyncClient(base_url=older_server.url, trust_env=False, verify=NO_TLS) as client:
+        reply = (await client.post("/streaming/fastapi/", json={"prompt": "hi"})).text
+    async with connect(f"ws://127.0.0.1:{older_server.port}/ws", proxy=None) as socket:
+        await socket.send("hi")
+        said = ""
+        while "event: end" not in said.split("\n"):
+            said += str(await socket.recv())
+    for stream in (reply, said):
+        assert [event.type for event in plain_sse.events(stream)][-1] == "end"
+        assert {event.type for event in plain_sse.events(stream)} == {"message", "end"}
+        assert plain_sse.answer(stream) == "".join(EVIL).replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("transport", STREAMS_OVER_HTTP)
@@ -185,3 +210,18 @@ async def test_ds_04_a_failure_after_a_heartbeat_is_told_within_the_stream(
     assert " 200 " in reply.head
     assert "finished" not in reply.written()
     assert "slow down" in reply.written()
+
+
+async def test_ds_04_a_bare_prompts_failure_before_content_is_a_real_status(
+    provider: Provider, older_server: Server
+) -> None:
+    await provider.begin()
+    provider.script(error_reply(429, "slow down", headers={"retry-after": "2"}))
+    provider.script(head(), comment("on"), error_event("slow down", code="rate_limit"))
+    provider.script(head(), text("Hel"), error_event("slow down", code="rate_limit"))
+    async with httpx.AsyncClient(base_url=older_server.url, trust_env=False, verify=NO_TLS) as client:
+        replies = [await client.post("/streaming/fastapi/", json={"prompt": "hi"}) for _ in range(3)]
+        wrong = await client.post("/streaming/fastapi/", json={"prompt": 1})
+    assert [reply.status_code for reply in (*replies, wrong)] == [429, 429, 200, 400]
+    assert replies[0].headers["retry-after"] == "2"
+    assert [event.type for event in plain_sse.events(replies[2].text)] == ["message", "error"]
