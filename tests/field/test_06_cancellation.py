@@ -6,12 +6,11 @@ from collections.abc import AsyncGenerator, Sequence
 import httpx
 import pytest
 
-from tests.contract.test_leaving import logged
 from tests.contract.visitors import Visitor, visit, ways
+from tests.field.log import outcomes
 from tests.matrix.answers import events
 from tests.matrix.notation import Call
 from tests.matrix.provider import Provider
-from tests.matrix.server import Server
 from tests.matrix.stage import Matrix
 from tests.matrix.transports import ACCEPT, GRPC, OVER_HTTP, RPC, WHOLE
 from tests.test_asgi import in_starlette, served
@@ -55,7 +54,7 @@ async def test_cx_01_a_caller_who_leaves_stops_the_provider_and_no_retry_starts(
         visitor.leave(way)
     for exchange in exchanges:
         await exchange.client_left(within=1.0)
-    assert await logged(matrix.server, CALLERS) == ["canceled"] * CALLERS
+    assert await outcomes(matrix.server, CALLERS) == ["canceled"] * CALLERS
     assert len(matrix.provider.exchanges) == CALLERS
 
 
@@ -73,16 +72,8 @@ async def test_cx_01_what_a_left_run_has_cost_is_in_the_log(
         await visitors[0].has_read(b"one")
         visitors[0].leave(ways(transport)[0])
     await (await matrix.provider.requested()).client_left()
-    (line,) = await lines(matrix.server)
+    (line,) = await matrix.server.logged(1)
     assert (line["outcome"], line["input_tokens"], line["output_tokens"]) == ("canceled", 9, 1)
-
-
-async def lines(server: Server) -> list[dict[str, object]]:
-    """Those of the runs that have ended, once there is one."""
-    async with asyncio.timeout(2):
-        while not (found := server.runs_logged()):  # noqa: ASYNC110 - a file sets no event
-            await asyncio.sleep(0.01)
-    return found
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -103,7 +94,7 @@ async def test_cx_01_a_caller_who_leaves_a_socket_stops_the_provider(matrix: Mat
                     await on.cancel(f"r{number}")
         for exchange in exchanges:
             await exchange.client_left(within=1.0)
-    assert await logged(matrix.server, CALLERS) == ["canceled"] * CALLERS
+    assert await outcomes(matrix.server, CALLERS) == ["canceled"] * CALLERS
     assert len(matrix.provider.exchanges) == CALLERS
 
 

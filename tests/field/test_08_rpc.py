@@ -15,8 +15,8 @@ from grpc import aio
 
 from deltawire.v1 import functions_pb2 as pb
 from tests.browser.envoy import RECIPE, envoy
-from tests.contract.test_leaving import logged
 from tests.contract.visitors import Visitor, visit
+from tests.field.log import outcomes
 from tests.field.proxies import nginx
 from tests.matrix.answers import answer, events
 from tests.matrix.notation import Call
@@ -283,7 +283,7 @@ async def test_gr_07_fifty_callers_who_cancel_after_one_message_hold_nothing(mat
             visitor.leave("cancel" if transport in GRPC else "close")
         for exchange in exchanges:
             await exchange.client_left(within=1.0)
-        assert await logged(matrix.server, 10) == ["canceled"] * 10
+        assert await outcomes(matrix.server, 10) == ["canceled"] * 10
         for visitor in visitors:
             visitor.close()
     matrix.provider.always(says("Hello"))

@@ -7,8 +7,8 @@ from itertools import pairwise
 import httpx
 import pytest
 
-from tests.contract.test_leaving import logged
 from tests.contract.visitors import visit
+from tests.field.log import outcomes
 from tests.field.test_09_timeouts import APP
 from tests.matrix.answers import answer
 from tests.matrix.notation import Call
@@ -99,7 +99,7 @@ async def test_rs_01_a_caller_who_leaves_while_a_function_blocks_waits_for_nobod
     assert keeping.server.runs_logged() == []
     for visitor in visitors:
         visitor.leave(way)
-    assert await logged(keeping.server, CALLS) == ["canceled"] * CALLS
+    assert await outcomes(keeping.server, CALLS) == ["canceled"] * CALLS
     assert loop.time() - began < 5
     assert keeping.provider.exchanges == []
     for visitor in visitors:
