@@ -16,6 +16,7 @@ from typing_extensions import override
 from deltawire.bootstrap import ports
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.open_files import allow_open_files
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.observers.log import Formatter, LogSettings
 from deltawire.settings import Settings, say_unless_said
@@ -61,6 +62,7 @@ def is_loopback(host: str) -> bool:
 def serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; a second one ends at once. ``bound`` is HTTP's socket, where HTTP is served.
     ``ready`` is called when calls are accepted. Raises ``DeclarationError`` where the gRPC port is not to be had."""
+    allow_open_files(settings.max_runs)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(core, settings, bound, ready))
 
