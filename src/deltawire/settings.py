@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from deltawire.conventions import Place, conventional
 from deltawire.domain.errors import DeclarationError
-from deltawire.domain.limits import Timeouts
+from deltawire.domain.limits import SecondsOrZero, Timeouts
 from deltawire.domain.options import FunctionSettings
 from deltawire.engine.breaker import BreakerSettings
 from deltawire.observers.log import LogSettings
@@ -79,6 +79,10 @@ class Settings(BaseSettings):
     max_runs: PositiveInt = 1000
     """Runs under way at once, on all transports together. Each has a connection to its caller and one to its provider,
     and may keep a request and a typed answer of some MiB."""
+    drain_delay: SecondsOrZero = 0.0
+    """Seconds for which a server that is to stop still takes runs, while it already says that it is not ready."""
+    drain_timeout: SecondsOrZero = 25.0
+    """Seconds that runs under way get from then on."""
     timeouts: Timeouts = Timeouts()
     """For all functions; ``[functions.NAME.timeouts]`` for one."""
     breaker: BreakerSettings = BreakerSettings()

@@ -1,6 +1,9 @@
 """Each cell of ``docs/contract.md``: what the page says is what comes, byte for byte."""
 
+import asyncio
 import json
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +15,11 @@ from tests.matrix.cells import CONTRACT, Cell
 from tests.matrix.document import Block
 from tests.matrix.http_caller import HttpCaller
 from tests.matrix.notation import Call
-from tests.matrix.server import APP, Server, serving
+from tests.matrix.server import APP, Server, exit_code, serving
 from tests.matrix.stage import Matrix, in_process
 from tests.matrix.transports import CONNECT
 from tests.matrix.ws_caller import WAITS
+from tests.upstream import Gate, head, text
 
 pytestmark = pytest.mark.anyio
 
@@ -27,10 +31,10 @@ LOGGED = {"chat_stream": "chat", "grpc_invoke": "grpc", "grpc_web_text": "grpc_w
 
 
 def cells(
-    *, hurried: bool = False, drains: bool = False, full: bool = False, ill: bool = False
+    *, hurried: bool = False, drains: bool = False, full: bool = False, ill: bool = False, ends: bool = False
 ) -> pytest.MarkDecorator:
-    wanted = (hurried, drains, full, ill)
-    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains, cell.full, cell.ill) == wanted]
+    wanted = (hurried, drains, full, ill, ends)
+    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains, cell.full, cell.ill, cell.ends) == wanted]
     return pytest.mark.parametrize("cell", [pytest.param(cell, id=cell.id) for cell in chosen])
 
 
@@ -85,6 +89,37 @@ async def test_the_page_says_what_comes_when_no_place_is_free(
     async with one_under_way(narrow, "engine" if cell.transport == "engine" else "json"):
         await play(cell, narrow, narrow_server)
     await core.close()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before content", "after content"])
+@pytest.mark.parametrize("signals", [1, 2])
+async def test_the_page_says_what_comes_when_the_server_ends(
+    matrix: Matrix, environment: dict[str, str], tmp_path: Path, after: bool, signals: int
+) -> None:
+    """All transports at once. The time that the server has left is enough for what the provider has sent by then."""
+    played = [cell for cell in CONTRACT.cells if cell.ends and cell.after == after]
+    gate = Gate()
+    matrix.provider.always(head(), *([text("Hel")] if after else []), gate.wait())
+    time = {"DELTAWIRE_DRAIN_TIMEOUT": "0.5" if signals == 1 else "60"}
+    with serving(tmp_path, {**environment, **time}) as server:
+        calls = [asyncio.create_task(matrix.caller(cell.transport, server).call(cell.call())) for cell in played]
+        await gate.reached(len(played))
+        os.kill(server.pid, signal.SIGTERM)
+        if signals == 2:
+            await asyncio.sleep(0.3)  # the same for the callers, who would wait for a minute
+            os.kill(server.pid, signal.SIGTERM)
+        code = await exit_code(server.pid, within=0.5 + 2)
+        matrix.core.engine.end()
+        replies = await asyncio.gather(*calls)
+        lines = server.log.new()
+    for cell, reply in zip(played, replies, strict=True):
+        told = replace(reply, head=reply.head.replace("\nconnection: close\n", "\n"))  # the page says it in words
+        assert told.written() == told.as_expected(cell.expected, cell.transport), cell.id
+    assert code == 0
+    assert not [line for line in lines if "trace" in line]
+    runs = [line for line in lines if line["logger"] == "deltawire.run"]
+    assert [line["outcome"] for line in runs] == ["draining"] * (len(played) - 1)  # one is played in this process
+    matrix.records.new()
 
 
 OTHER = [block for section in CONTRACT.sections if section.title == "Other paths" for block in section.blocks]

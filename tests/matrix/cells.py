@@ -68,6 +68,11 @@ class Cell:
         return self.call().drains
 
     @property
+    def ends(self) -> bool:
+        """Whether the server ends in the middle of it: many of them are played with one."""
+        return self.call().ends
+
+    @property
     def ill(self) -> bool:
         """Whether the model must have failed before: its server has a breaker, and is none of the others."""
         return self.call().ill

@@ -194,6 +194,8 @@ class Call:
     """How many runs are under way on the call's socket. Where it is one, that has the same id."""
     drains: bool = False
     """Whether the server shuts down before the call."""
+    ends: bool = False
+    """Whether the server ends when the provider has done what it does."""
     ill: bool = False
     """Whether the function's model has failed as often as it may before the call."""
     full: bool = False
@@ -234,6 +236,8 @@ class Call:
                 call.full = True
             case "while":
                 call.drains = True
+            case "when":
+                call.ends = True
             case "body":
                 call.body = _BODIES.get(rest, rest.encode())
                 call.chunked = rest.endswith("in chunks")

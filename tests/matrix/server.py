@@ -95,6 +95,15 @@ def serving(folder: Path, environment: Mapping[str, str], app: Path = APP) -> Ge
             process.wait()
 
 
+async def exit_code(pid: int, within: float) -> int:
+    """Of the process, a child of ours that nobody has waited for yet."""
+    async with asyncio.timeout(within):
+        ended = await asyncio.to_thread(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert ended is not None
+    assert ended.si_code == os.CLD_EXITED
+    return ended.si_status
+
+
 def clean_environment() -> dict[str, str]:
     """This process's environment without what would configure a server, and with this source."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(_UNSET)}

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from deltawire.bootstrap import ports
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
 from deltawire.bootstrap.open_files import allow_open_files
+from deltawire.bootstrap.shutdown import Shutdown, Stop
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.observers.log import Formatter, LogSettings
 from deltawire.settings import Settings, say_unless_said
@@ -26,8 +26,6 @@ from deltawire.transports.http.event_stream import ResponseAborted
 if TYPE_CHECKING:
     from deltawire.transports.grpc.server import GrpcServer
 
-_DRAIN = 25
-"""Seconds that calls under way get to end when the server is to stop."""
 _PONG_TIMEOUT = 20.0
 """Seconds after which a WebSocket whose caller has not answered a ping is given up."""
 
@@ -71,23 +69,22 @@ def serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Ca
 
 
 async def _serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
-    stop = _Stop()
+    stop = Stop()
     http = rpc = None
     try:
         if settings.grpc_port:
             rpc = await _grpc_started(core, settings)
         if bound is not None:
             http = _Server(_http_config(core, settings), ready)
-        stop.on_signals(http, rpc)
+        stop.on_signals()
         if bound is None:
             ready()
         async with asyncio.TaskGroup() as serving:
             if http is not None and bound is not None:
-                serving.create_task(http.serve(sockets=[bound]))
-            if rpc is not None:
-                serving.create_task(_serve_grpc(rpc, stop))
+                serving.create_task(_serve_http(http, bound, stop))
+            serving.create_task(Shutdown(core.engine, settings, http, rpc).run(stop))
     finally:
-        # What is still under way after a second signal ends as canceled, before its provider is taken away.
+        # What has not ended by then, such as a request that never was complete, does before its provider is taken away.
         if http is not None:
             tasks = list(http.server_state.tasks)
             for task in tasks:
@@ -96,6 +93,13 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket | None, re
         if rpc is not None:
             await rpc.close()
         await core.close()
+
+
+async def _serve_http(http: "_Server", bound: socket.socket, stop: Stop) -> None:
+    try:
+        await http.serve(sockets=[bound])
+    finally:
+        stop.http_over.set()
 
 
 def import_grpc() -> "type[GrpcServer]":
@@ -131,45 +135,7 @@ def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
         server_header=False,
         # Longer than the idle time of the usual balancers, which otherwise send a call on a connection that we close.
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=_DRAIN,
     )
-
-
-async def _serve_grpc(rpc: "GrpcServer", stop: "_Stop") -> None:
-    await stop.asked.wait()
-    draining, at_once = (asyncio.ensure_future(waiting) for waiting in (rpc.drain(_DRAIN), stop.at_once.wait()))
-    await asyncio.wait([draining, at_once], return_when=asyncio.FIRST_COMPLETED)
-    at_once.cancel()
-    if not draining.done():
-        await rpc.close()
-    await draining
-
-
-class _Stop:
-    """What signals ask for: the first to end in order, the second to end at once."""
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.at_once = asyncio.Event()
-
-    def on_signals(self, http: "_Server | None", rpc: "GrpcServer | None") -> None:
-        loop = asyncio.get_running_loop()
-        for signum in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(signum, self._stop, http, rpc)
-
-    def _stop(self, http: "_Server | None", rpc: "GrpcServer | None") -> None:
-        if self.asked.is_set():
-            self.at_once.set()
-        self.asked.set()
-        calls = 0
-        if http is not None:
-            http.force_exit = http.should_exit
-            http.should_exit = True
-            calls += len(http.server_state.tasks)
-        if rpc is not None:
-            calls += rpc.calls_under_way
-        if calls and not self.at_once.is_set():
-            logger.info("stopping: calls under way: %d; they get %d s, or until a second signal", calls, _DRAIN)
 
 
 class _Server(uvicorn.Server):

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from deltawire.domain.limits import FAREWELL
 from deltawire.transports.http.websocket_connection import DRAIN
 
 _GRACE = 1.0
@@ -23,6 +24,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     @override
     def shutdown(self) -> None:
         """The app plays the runs to their end, and closes then."""
+        self.close_timeout = FAREWELL
         if self.handshake_complete and not self.close_sent:
             self.queue.put_nowait({"type": DRAIN})  # pyright: ignore[reportArgumentType]  (a message of our own)
         else:

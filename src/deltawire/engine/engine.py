@@ -22,7 +22,7 @@ from deltawire.domain.function import Function
 from deltawire.domain.ports import Attempt, Completion, Meter, Observer
 from deltawire.domain.prompt import Message, instructed, messages_of
 from deltawire.domain.run import InstructedRequest, RunRecord, RunRequest, new_run_id
-from deltawire.engine.admission import Admission
+from deltawire.engine.admission import Admission, cut_short
 from deltawire.engine.attempts import Attempts
 from deltawire.engine.deadlines import Deadline
 from deltawire.engine.output import Answer
@@ -48,10 +48,16 @@ class Engine:
         self.observers = observers
         self.pool = pool
         self.admission = admission or Admission()
+        self.under_way: set[Run] = set()
 
     def arrive(self, transport: str) -> "Run":
         """A request has arrived: from here it has a run id, and its time counts."""
         return Run(self, transport)
+
+    def end(self) -> None:
+        """End every run that is under way, for the server will not be there any more when it would have ended."""
+        for run in [*self.under_way]:
+            run.stop(cut_short())
 
     def plan(self, name: str) -> Plan:
         """Raises ``RunError`` (unknown_function), which names the functions that exist."""
@@ -101,9 +107,11 @@ class Run:
                 self._observe(Reason.internal, _internal().message)
 
     def admit(self) -> None:
-        """Take a place among the runs under way, once. Raises ``RunError`` (overloaded) where there is none."""
+        """Take a place among the runs under way, once. Raises ``RunError`` (overloaded, draining) where
+        there is none."""
         if not self._has_place:
             self._engine.admission.enter()
+            self._engine.under_way.add(self)
             self._has_place = True
 
     async def events(
@@ -179,9 +187,12 @@ class Run:
 
     def cancel(self, message: str = "the caller left") -> None:
         """Stop the run: it ends in ``error`` canceled, and the connection to the provider is closed at once."""
-        error = RunError(Reason.canceled, message)
+        self.stop(RunError(Reason.canceled, message))
+
+    def stop(self, error: RunError) -> None:
+        """End the run in this error, whatever it is doing."""
         if self._deadline is None:
-            self._stopped = error
+            self._stopped = self._stopped or error
         else:
             self._deadline.stop(error)
 
@@ -280,6 +291,7 @@ class Run:
         self._over = True
         if self._has_place:
             self._engine.admission.leave()
+            self._engine.under_way.discard(self)
         if self._deadline is not None:
             self._deadline.close()
         record = RunRecord(

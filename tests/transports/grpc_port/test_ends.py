@@ -63,7 +63,7 @@ async def test_a_stream_under_way_comes_to_its_end_and_health_says_what_is_going
     assert [line["outcome"] for line in _runs(ending_server)] == ["stop"]
 
 
-async def test_a_second_signal_ends_the_runs_as_canceled_and_closes_the_provider(
+async def test_a_second_signal_ends_the_runs_as_draining_and_closes_the_provider(
     ending_server: Server, upstream: Provider
 ) -> None:
     upstream.always(head(), text("Hel"), silence())
@@ -82,11 +82,11 @@ async def test_a_second_signal_ends_the_runs_as_canceled_and_closes_the_provider
         for ending in (asyncio.ensure_future(invoked), asyncio.ensure_future(_read(events))):
             with pytest.raises(aio.AioRpcError) as ended:
                 await ending
-            assert ended.value.code() in (grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE)
+            assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
     await _gone(ending_server)
     lines = ending_server.log.new()
     assert not [line for line in lines if "trace" in line]
-    assert [line["outcome"] for line in lines if line["logger"] == "deltawire.run"] == ["canceled"] * 2
+    assert [line["outcome"] for line in lines if line["logger"] == "deltawire.run"] == ["draining"] * 2
 
 
 async def test_what_does_not_end_in_its_time_is_ended_by_the_server(matrix: Matrix) -> None:
@@ -101,7 +101,7 @@ async def test_what_does_not_end_in_its_time_is_ended_by_the_server(matrix: Matr
         with pytest.raises(aio.AioRpcError):
             await _read(events)
     [line] = matrix.logged("engine")
-    assert (line["outcome"], line["message"]) == ("canceled", "the server is ending")
+    assert (line["outcome"], line["message"]) == ("draining", "the server has shut down before the run was over")
 
 
 async def test_an_answer_that_is_being_read_is_read_to_its_end(ending_server: Server, upstream: Provider) -> None:

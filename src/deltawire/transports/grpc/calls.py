@@ -13,6 +13,7 @@ from grpc import aio
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error
+from deltawire.engine.admission import cut_short
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports.grpc.reply import SAME_MOMENT, Context, Reply
 
@@ -64,9 +65,10 @@ class Calls:
         while self._under_way:
             await asyncio.wait([*self._under_way])
 
-    def cancel(self) -> None:
+    def end(self) -> None:
+        """Each caller is told that the server ends."""
         for run in self._under_way.values():
-            run.cancel("the server is ending")
+            run.stop(cut_short())
 
     async def _outcome(self, context: Context, run: Run, reply: Reply, play: Play[_T]) -> _T | Error:
         playing = asyncio.ensure_future(play(run, reply, _deadline(context)))

@@ -3,6 +3,7 @@
 import asyncio
 
 from deltawire.domain.errors import DeclarationError
+from deltawire.domain.limits import FAREWELL
 from deltawire.engine.engine import Engine
 from deltawire.transports.grpc import aio_server, health, reflection
 from deltawire.transports.grpc.calls import Calls
@@ -54,23 +55,34 @@ class GrpcServer:
             ) from None
         await self._server.start()
 
+    def leaving(self) -> None:
+        """Calls are still taken, but no more should be sent."""
+        self._health.stop()
+
     async def drain(self, seconds: float) -> None:
-        """Take no more calls, and end when those under way have ended, or when the time is over."""
+        """Take no more calls, and end when those under way have ended, or when the time is over. Each that is cut is
+        told so."""
         self._health.stop()
         stopping = asyncio.ensure_future(self._server.stop(2 * seconds))  # the time is kept here
         ended = asyncio.ensure_future(self._calls.ended())
         await asyncio.wait([stopping, ended], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
-        self._calls.cancel()
+        await self._cut()
         # Calls that run nothing, as those for reflection, may stay open for ever.
         await self._server.stop(None)
         await stopping
 
     async def close(self) -> None:
-        """At once; what is under way ends as canceled."""
-        self._calls.cancel()
+        """At once; what is under way is told so, if it listens."""
+        await self._cut()
         await self._server.stop(None)
         await self._calls.ended()
+
+    async def _cut(self) -> None:
+        self._calls.end()
+        telling = asyncio.ensure_future(self._calls.ended())
+        await asyncio.wait([telling], timeout=FAREWELL)
+        telling.cancel()
 
 
 def _options(settings: GrpcSettings) -> list[tuple[str, int]]:

@@ -22,7 +22,7 @@ from deltawire.transports.http.documents import json_document
 from deltawire.transports.http.expectations import Expectations
 from deltawire.transports.http.functions import ListFunctions, RunFunction
 from deltawire.transports.http.guard import Guard
-from deltawire.transports.http.health import healthz, readyz
+from deltawire.transports.http.health import Readyz, healthz
 from deltawire.transports.http.invoke import Invoke
 from deltawire.transports.http.openapi.document import openapi
 from deltawire.transports.http.replies import Header, send_problem
@@ -54,7 +54,7 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool, arti
         WebSocketRoute("/{path:path}", NoWebSocket(engine)),
         *(_route(path, POST=app) for path, app in procedures(engine, settings, article_function).items()),
         _route("/healthz", GET=healthz),
-        _route("/readyz", GET=readyz),
+        _route("/readyz", GET=Readyz(engine.admission)),
     ]
     app = Starlette(
         routes=routes,

@@ -10,11 +10,12 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from deltawire.domain.errors import Reason, RunError
+from deltawire.engine.admission import draining
 from deltawire.engine.engine import Engine
 from deltawire.transports.article import prompt_request, prompted
 from deltawire.transports.http.article_events import Encoder
 from deltawire.transports.http.settings import HttpSettings
-from deltawire.transports.http.websocket_connection import POLICY, Connection, WebSocketMessage, accepted, draining
+from deltawire.transports.http.websocket_connection import POLICY, Connection, WebSocketMessage, accepted
 
 _RUN = "answer"
 """There is one at a time, and callers never see its name."""

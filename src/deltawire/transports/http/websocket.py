@@ -8,11 +8,12 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from deltawire.domain.errors import Reason, RunError
+from deltawire.engine.admission import draining
 from deltawire.engine.engine import Engine
 from deltawire.transports.http import websocket_messages as messages
 from deltawire.transports.http.replies import replying, send_problem
 from deltawire.transports.http.settings import HttpSettings
-from deltawire.transports.http.websocket_connection import Connection, WebSocketMessage, accepted, content, draining
+from deltawire.transports.http.websocket_connection import Connection, WebSocketMessage, accepted, content
 from deltawire.transports.http.websocket_messages import CancelMessage, RunMessage
 
 SUBPROTOCOL = "deltawire.v1"

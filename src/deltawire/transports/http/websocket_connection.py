@@ -44,10 +44,6 @@ async def accepted(scope: Scope, receive: Receive, send: Send, engine: Engine, s
     return True
 
 
-def draining() -> RunError:
-    return RunError(Reason.draining, "the server is shutting down; connect again")
-
-
 class Connection(ABC):
     """What two surfaces have in common. Each understands messages of its own."""
 
