@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.limits import Config
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
@@ -142,7 +143,7 @@ async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
 
 
 def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
-    return uvicorn.Config(
+    config = Config(
         build_http(core, settings),
         http=Connection,
         ws=WebSocketProtocol,
@@ -159,6 +160,8 @@ def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_DRAIN,
     )
+    config.limits = settings.http
+    return config
 
 
 async def _serve_grpc(rpc: "GrpcServer", stop: "_Stop") -> None:

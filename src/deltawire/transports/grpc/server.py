@@ -24,7 +24,7 @@ class GrpcServer:
         """Raises ``DeclarationError`` for a certificate that cannot be used."""
         self._credentials = credentials(settings)
         self._server = aio.server(options=_options(settings))
-        self._calls = Calls(engine)
+        self._calls = Calls(engine, settings)
         self._health = health.Health([FUNCTIONS, ARTICLE])
         functions = Functions(engine, self._calls, settings, article_function)
         self._server.add_generic_rpc_handlers((*functions.handlers(), self._health.handler()))

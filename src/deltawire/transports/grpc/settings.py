@@ -17,6 +17,8 @@ class GrpcSettings(BaseModel):
     """Seconds for which a stream waits for its first content before its initial metadata goes out."""
     heartbeat: Seconds = 15.0
     """Seconds between the HTTP/2 pings on a connection, by which a caller that is gone is noticed."""
+    write_timeout: Seconds = 30.0
+    """Seconds for which a caller may make no room for the next message of a call, before the call is ended."""
     tls_cert: Path | None = None
     """The file (PEM) with the certificate and those between it and its root. Unset, gRPC is served in plain text."""
     tls_key: Path | None = None

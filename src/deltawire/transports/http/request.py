@@ -12,6 +12,8 @@ from deltawire.engine.engine import Run
 
 _LONGEST_LENGTH = 18  # in digits: no body is longer, and Python refuses to read thousands of them
 JSON = "application/json"
+WHY = "deltawire.why"
+"""In a message that the connection is over: why our own server has ended it, where it was not the caller."""
 
 
 def must_be_json(content_types: Iterable[str]) -> None:
@@ -51,9 +53,10 @@ async def cancelled_when_left(run: Run, receive: Receive) -> AsyncGenerator[None
 
 
 async def _watch(run: Run, receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    run.cancel()
+    message = await receive()
+    while message["type"] != "http.disconnect":
+        message = await receive()
+    run.cancel(message.get(WHY, "the caller left"))
 
 
 def too_large(limit: int) -> RunError:

@@ -29,6 +29,8 @@ class HttpSettings(BaseModel):
     """Seconds for which a stream waits for its first content before its headers go out with status 200."""
     heartbeat: Seconds = 15.0
     """Seconds of silence after which a stream says that it is alive, and between the pings on a WebSocket."""
+    write_timeout: Seconds = 30.0
+    """Seconds for which a caller may take nothing of what is written to it, before its connection is reset."""
     max_runs_per_socket: PositiveInt = 100
     """How many runs may be under way on one WebSocket, and how many prompts may wait on one at ``/ws``."""
     allowed_origins: Annotated[Names, AfterValidator(_as_browsers_write)] = ()
