@@ -1,16 +1,11 @@
 """A caller's connection ends although its caller does not read or stop sending, and carries what was pipelined."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import pytest
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.server import ServerState
+from starlette.types import Receive, Scope, Send
 
-from deltawire.bootstrap.connection import Connection
-from deltawire.bootstrap.limits import Config
-from deltawire.transports.http.settings import HttpSettings
+from tests.bootstrap.listening import all_ended, listening
 
 pytestmark = pytest.mark.anyio
 
@@ -25,27 +20,6 @@ async def long_answer(scope: Scope, receive: Receive, send: Send) -> None:  # no
 async def short_answer(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body"})
-
-
-@asynccontextmanager
-async def listening(app: ASGIApp) -> AsyncGenerator[tuple[int, ServerState], None]:
-    """Port, and what is open there."""
-    config = Config(app, lifespan="off", log_config=None, timeout_keep_alive=1)
-    config.limits = HttpSettings(write_timeout=0.2)
-    config.load()
-    state = ServerState()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(config, state, {}), "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1], state
-    finally:
-        server.close()
-
-
-async def all_ended(state: ServerState) -> None:
-    async with asyncio.timeout(5):
-        while state.connections:  # noqa: ASYNC110 - the server sets no event of ours
-            await asyncio.sleep(0.01)
 
 
 async def kept_alive(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001

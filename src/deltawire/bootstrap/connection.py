@@ -13,48 +13,41 @@ from typing import cast
 from typing_extensions import override
 from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, Scope
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from deltawire.bootstrap.counted_transport import CountedTransport
 from deltawire.bootstrap.http10 import answer_until_closed
-from deltawire.bootstrap.limits import limits_of
+from deltawire.bootstrap.limited_reading import LimitedReading
 from deltawire.transports.http.event_stream import ReplyNotRead
 from deltawire.transports.http.request import WHY
-from deltawire.transports.http.settings import HttpSettings
 from deltawire.transports.progress import Progress
 
 _MOST_PIPELINED = 16
 """Requests that may wait while more is read; with more of them the caller's leaving is seen late."""
 
 
-class Connection(HttpToolsProtocol):
-    _running: RequestResponseCycle | None = None
-    """The request that is being answered; uvicorn's ``cycle`` is the one that came last."""
-    _limits: HttpSettings
+class Connection(LimitedReading):
     _counted: CountedTransport
     _progress: Progress
     _lingering: asyncio.TimerHandle | None = None
-    """Everything is said, and what the caller is still sending is dropped."""
+    """Everything is said, and the caller is still sending."""
     _why: str | None = None
     """Why we have closed the connection in the middle of a reply."""
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  (so does uvicorn)
-        self._limits = limits_of(self.config)
         self._counted = CountedTransport(transport)
         super().connection_made(cast("asyncio.Transport", self._counted))
-        self._progress = Progress(self._limits.write_timeout, self._counted.taken, self._unread)
+        self._progress = Progress(self.limits.write_timeout, self._counted.taken, self._unread)
         self._of_replies = cast("asyncio.Transport", _OfReplies(self._counted, self._close))
         self.app = partial(self._answer, self.app)
-        # One on which no request ever comes is idle, too.
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._progress.stop()
         if self._lingering is not None:
             self._lingering.cancel()
-        for cycle in (self._running, *(waiting for waiting, _ in self.pipeline)):
+        for cycle in (self.answering, *(waiting for waiting, _ in self.pipeline)):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
                 cycle.message_event.set()
@@ -67,8 +60,6 @@ class Connection(HttpToolsProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._lingering is not None:
-            return
         super().data_received(data)
         few = 0 < len(self.pipeline) <= _MOST_PIPELINED
         if few and not self.transport.is_closing() and len(self.cycle.body) <= HIGH_WATER_LIMIT:
@@ -79,7 +70,7 @@ class Connection(HttpToolsProtocol):
         last = cast("RequestResponseCycle | None", self.cycle)
         super().on_headers_complete()
         if last is None or last.response_complete:
-            self._running = self.cycle
+            self.answering = self.cycle
         if self.cycle is last:  # the request is for a WebSocket
             return
         self.cycle.transport = self._of_replies
@@ -88,7 +79,7 @@ class Connection(HttpToolsProtocol):
 
     @override
     def on_response_complete(self) -> None:
-        self._running = self.pipeline[-1][0] if self.pipeline else None
+        self.answering = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
 
     async def _answer(
@@ -109,15 +100,23 @@ class Connection(HttpToolsProtocol):
     def _close(self) -> None:
         """A caller whose bytes find a closed socket is reset, and may never read the reply (RFC 9112 §9.6): while its
         request is not complete, only our half of the connection is closed."""
-        if not self.cycle.more_body or self.pipeline or not self.transport.can_write_eof():
+        if not self.cycle.more_body or self.pipeline:
+            self.transport.close()
+        else:
+            self.close_when_sent()
+
+    @override
+    def close_when_sent(self) -> None:
+        self.is_refused = True
+        if not self.transport.can_write_eof():
             self.transport.close()
             return
-        self._lingering = self.loop.call_later(self._limits.write_timeout, self.transport.close)
+        self._lingering = self.loop.call_later(self.limits.write_timeout, self.transport.close)
         self.transport.write_eof()
         self.flow.resume_reading()
 
     def _unread(self) -> None:
-        self._why = f"the caller took nothing of the reply for {self._limits.write_timeout:g} s (http.write_timeout)"
+        self._why = f"the caller took nothing of the reply for {self.limits.write_timeout:g} s (http.write_timeout)"
         self._counted.reset()
 
 

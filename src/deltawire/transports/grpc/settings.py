@@ -13,6 +13,8 @@ class GrpcSettings(BaseModel):
 
     max_message_bytes: PositiveInt = 1024 * 1024
     """The largest request. A larger one is refused before it is used."""
+    handshake_timeout: Seconds = 10.0
+    """Seconds in which a new connection must have become one of HTTP/2, and of TLS where that is served."""
     status_hold: SecondsOrZero = 10.0
     """Seconds for which a stream waits for its first content before its initial metadata goes out."""
     heartbeat: Seconds = 15.0

@@ -55,7 +55,7 @@ class StreamPrompt:
         run = self._engine.arrive("article")
         try:
             must_be_json(headers.getlist("content-type"))
-            body = await read_body(headers, receive, self._settings.max_body_bytes)
+            body = await read_body(headers, receive, self._settings)
             request = codec.decode(_requests, body, '{"prompt": "…"}')
             name = prompted(self._engine, self._function)
         except RunError as error:

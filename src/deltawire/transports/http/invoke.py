@@ -24,7 +24,7 @@ class Invoke:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         run = self._engine.arrive("invoke")
         try:
-            body = await read_body(Headers(scope=scope), receive, self._settings.max_body_bytes)
+            body = await read_body(Headers(scope=scope), receive, self._settings)
             request = codec.invoke_request(body)
         except RunError as error:
             await send_problem(send, run.refuse(error))

@@ -39,6 +39,7 @@ _REQUEST = frozenset(
         Reason.unknown_variant,
         Reason.unsupported_media,
         Reason.request_too_large,
+        Reason.request_timeout,
         Reason.expectation_failed,
         Reason.forbidden,
     }
@@ -66,6 +67,7 @@ _PHRASES = {
     403: "Who calls is not allowed to.",
     404: "What the request names does not exist.",
     406: "No reply suits the Accept header.",
+    408: "The body did not come in time.",
     413: "The body is too large.",
     415: "The body's type or its coding is not supported.",
     417: "The Expect header asks for what is not supported.",

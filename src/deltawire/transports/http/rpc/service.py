@@ -63,7 +63,7 @@ class UnaryCall:
         run = self._engine.arrive(wire.transport)
         try:
             timeout = wire.timeout(headers)
-            read = await _reading(wire, headers, receive, self._settings.max_body_bytes)
+            read = await _reading(wire, headers, receive, self._settings)
             answer = self._procedure.prepare(run, read, timeout)
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
@@ -95,7 +95,7 @@ class StreamCall:
         run = self._engine.arrive(wire.transport)
         try:
             timeout = wire.timeout(headers)
-            read = await _reading(wire, headers, receive, self._settings.max_body_bytes)
+            read = await _reading(wire, headers, receive, self._settings)
             events = self._procedure.events(run, read, timeout)
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
@@ -108,8 +108,8 @@ def _by_content_type(wires: Sequence[_W]) -> dict[str, _W]:
     return {wire.content_type: wire for wire in wires}
 
 
-async def _reading(wire: Wire, headers: Headers, receive: Receive, limit: int) -> Read:
-    message = wire.message(headers, await read_body(headers, receive, limit), limit)
+async def _reading(wire: Wire, headers: Headers, receive: Receive, settings: HttpSettings) -> Read:
+    message = wire.message(headers, await read_body(headers, receive, settings), settings.max_body_bytes)
 
     def read(empty: Message) -> None:
         wire.encoding.parse(empty, message)
