@@ -14,7 +14,7 @@ from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
 from tests.matrix.transports import STREAMS_OVER_HTTP
 from tests.transports.sockets import socket
-from tests.upstream import Exchange, done, finish, head, repeat, text
+from tests.upstream import done, finish, head, repeat, text
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +83,7 @@ async def test_five_callers_that_never_read_200_megabytes_cost_less_than_10_mega
         for _ in range(CALLERS):
             await open_.enter_async_context(calling(transport, server))
         exchanges = [await provider.requested() for _ in range(CALLERS)]
-        await asyncio.gather(*map(_stands_still, exchanges))
+        await asyncio.gather(*(exchange.stands_still() for exchange in exchanges))
         grown = _resident(server) - before
     assert grown < CALLERS * 10_000_000, f"{grown / CALLERS / 1e6:.1f} MB each"
     for exchange in exchanges:
@@ -101,11 +101,3 @@ def _resident(server: Server) -> int:
     """Bytes of memory that the process has."""
     [line] = [line for line in Path(f"/proc/{server.pid}/status").read_text().splitlines() if "VmRSS" in line]
     return int(line.split()[1]) * 1024
-
-
-async def _stands_still(exchange: Exchange) -> None:
-    async with asyncio.timeout(10):
-        before = -1
-        while before != exchange.sent:
-            before = exchange.sent
-            await asyncio.sleep(0.3)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from deltawire.domain.errors import Code, Reason, RunError
 from deltawire.domain.events import Error
+from deltawire.domain.limits import UNREAD_GRACE
 from deltawire.engine.engine import Run
 from deltawire.transports import protobuf
 from deltawire.transports.progress import Progress
@@ -22,8 +23,6 @@ from deltawire.transports.status import GRPC_STATUS
 
 Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
 
-_GRACE = 1.0
-"""Seconds for which a write may go on when the run's time is over."""
 SAME_MOMENT = 0.1
 """Seconds by which gRPC and the engine may differ over one deadline."""
 _LONGEST_MESSAGE = 1024
@@ -89,7 +88,7 @@ class Reply:
         self._task = asyncio.current_task()
         self._over_at = self._began + seconds
         late = RunError(Reason.total_timeout, "the caller did not read until the run's time was over")
-        self._limit = self._loop.call_at(self._over_at + _GRACE, self._cut, late)
+        self._limit = self._loop.call_at(self._over_at + UNREAD_GRACE, self._cut, late)
         still = f"the caller made no room for the next message for {self._timeout:g} s (grpc.write_timeout)"
         stuck = RunError(Reason.canceled, still)
         self._progress = Progress(self._timeout, self._taken, lambda: self._cut(stuck))
