@@ -41,6 +41,7 @@ _REQUEST = frozenset(
         Reason.request_too_large,
         Reason.request_timeout,
         Reason.expectation_failed,
+        Reason.overloaded,
         Reason.forbidden,
     }
 )
