@@ -16,6 +16,7 @@ from typing_extensions import override
 from deltawire.bootstrap import ports
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.limits import Config
 from deltawire.bootstrap.open_files import allow_open_files
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.observers.log import Formatter, LogSettings
@@ -116,7 +117,7 @@ async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
 
 
 def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
-    return uvicorn.Config(
+    config = Config(
         build_http(core, settings),
         http=Connection,
         ws=WebSocketProtocol,
@@ -133,6 +134,8 @@ def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_DRAIN,
     )
+    config.limits = settings.http
+    return config
 
 
 async def _serve_grpc(rpc: "GrpcServer", stop: "_Stop") -> None:
