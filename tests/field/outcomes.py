@@ -105,7 +105,7 @@ def result(transport: str, reply: Reply) -> Any:
             return last["output"]
 
 
-def finish(transport: str, reply: Reply) -> str | None:
+def finish_reason(transport: str, reply: Reply) -> str | None:
     """How the provider ended the answer, where the transport tells it."""
     match transport:
         case "chat":

@@ -118,7 +118,7 @@ class Reply:
         choice = chunk.choice()
         if choice is not None:
             self._choose(choice)
-        elif chunk.choices and not self._warned:
+        if chunk.choices and (choice is None or len(chunk.choices) > 1) and not self._warned:
             self._warned = True
             logger.warning(
                 "the provider '%s' sends more choices than the one that was asked for; the others are ignored",
