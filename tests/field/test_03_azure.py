@@ -39,7 +39,7 @@ GOOD = (head(), text("Hel"), text("lo"), *END)
 async def test_az_01_a_first_chunk_without_choices_changes_nothing(
     field: Matrix, transport: str, function: str
 ) -> None:
-    results = [{"prompt_index": 0, "content_filter_results": {}}]
+    results: list[dict[str, object]] = [{"prompt_index": 0, "content_filter_results": {}}]
     first = event({"id": "", "model": "", "choices": [], "prompt_filter_results": results})
     replied, line = await told(field, transport, head(), first, text("Hel"), text("lo"), *END, call=Call(function))
     assert answer(transport, replied) == "Hello"
