@@ -90,6 +90,12 @@ ERRORS: dict[str, tuple[Reason, tuple[Step, ...]]] = {
         (event({"type": "error", "error": {"type": "overloaded_error"}}, name="error"), close()),
     ),
     "a string": (Reason.upstream_error, (event({"error": "overloaded"}), done())),
+    "without the member error": (
+        Reason.upstream_rate_limited,
+        (event({"object": "error", "message": "quota", "type": "TooManyRequests", "code": 429}), done()),
+    ),
+    "words alone": (Reason.upstream_error, (event({"message": "it broke"}, name="error"), done())),
+    "a framework's": (Reason.upstream_error, (event({"detail": "it broke"}), done())),
 }
 
 
@@ -120,6 +126,27 @@ async def test_us_03_chunks_without_text_bring_nothing_and_do_not_begin_the_answ
         assert all(one["text"] for one in events(transport, reply) if one["type"] == "text")
     if transport == "chat_stream":
         assert all(chunk["choices"][0]["delta"].get("content") != "" for chunk in chunks(reply)[1:])
+
+
+ODD: dict[str, tuple[Step, ...]] = {
+    "an error that is none": (event({"choices": [{"index": 0, "delta": {"content": "AB"}}], "error": ""}),),
+    "a number that is none": (
+        event('{"choices":[{"index":0,"delta":{"content":"AB"},"logprobs":{"a":NaN,"b":-Infinity}}]}'),
+    ),
+    "a content in parts": (delta(content=[{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]),),
+    "reasoning that is no text": (delta(content="AB", reasoning={"effort": "low"}, refusal=False),),
+    "an index that is no whole number": (
+        event({"choices": [{"index": "0", "delta": {"content": "A"}}]}),
+        event({"choices": [{"index": 0.0, "delta": {"content": "B"}}]}),
+    ),
+}
+
+
+@every_transport
+@pytest.mark.parametrize("form", ODD)
+async def test_us_03_what_stands_oddly_beside_the_text_costs_no_text(matrix: Matrix, transport: str, form: str) -> None:
+    reply, line = await told(matrix, transport, head(), *ODD[form], *END)
+    assert (answer(transport, reply), line["outcome"]) == ("AB", "stop")
 
 
 # US-04: usage
@@ -219,6 +246,7 @@ async def test_us_07_several_answers_are_refused_before_anybody_is_asked(matrix:
 KEYS: dict[str, tuple[Step, ...]] = {
     "reasoning": (repeat(reasoning("hm ", key="reasoning"), 30),),
     "reasoning_content": (repeat(reasoning("hm ", key="reasoning_content"), 30),),
+    "in parts": (repeat(delta(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm "}]}]), 30),),
     "both": (repeat(delta(reasoning="hm ", reasoning_content="hm ", content=None), 30),),
 }
 
