@@ -2,8 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+import pytest
 
 from deltawire.domain.errors import Reason
 from deltawire.transports.status import HTTP_STATUS
@@ -17,6 +19,15 @@ from tests.matrix.transports import CHAT, OVER_HTTP, RPC, TRANSPORTS, WHOLE
 from tests.upstream import Request, Step
 
 SAY = Call("say")
+SOME = ("json", "sse", "chat_stream", "grpc")
+"""Where siblings of a failure are played that differ for a provider's reader alone, and for no transport."""
+
+
+def everywhere(argument: str, own: Iterable[object], siblings: Iterable[object] = ()) -> pytest.MarkDecorator:
+    """Parametrize: what the failure's row itself names on every transport, siblings on some."""
+    played = [(transport, one) for one in own for transport in TRANSPORTS]
+    played += [(transport, one) for one in siblings for transport in SOME]
+    return pytest.mark.parametrize(("transport", argument), played)
 
 
 async def told(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltawire.domain.errors import Reason
-from tests.field.outcomes import assert_failed, finish_reason, on_all_at_once, result, told
+from tests.field.outcomes import assert_failed, everywhere, finish_reason, on_all_at_once, result, told
 from tests.matrix.answers import answer, chunks, events
 from tests.matrix.notation import Call
 from tests.matrix.server import Log
@@ -99,8 +99,7 @@ ERRORS: dict[str, tuple[Reason, tuple[Step, ...]]] = {
 }
 
 
-@every_transport
-@pytest.mark.parametrize("form", ERRORS)
+@everywhere("form", list(ERRORS)[:3], list(ERRORS)[3:])
 async def test_us_02_an_error_after_content_is_the_transports_own_error(
     matrix: Matrix, transport: str, form: str
 ) -> None:
@@ -142,8 +141,7 @@ ODD: dict[str, tuple[Step, ...]] = {
 }
 
 
-@every_transport
-@pytest.mark.parametrize("form", ODD)
+@everywhere("form", [], ODD)
 async def test_us_03_what_stands_oddly_beside_the_text_costs_no_text(matrix: Matrix, transport: str, form: str) -> None:
     reply, line = await told(matrix, transport, head(), *ODD[form], *END)
     assert (answer(transport, reply), line["outcome"]) == ("AB", "stop")
@@ -171,8 +169,7 @@ USAGES: dict[str, tuple[Step, ...]] = {
 }
 
 
-@every_transport
-@pytest.mark.parametrize("place", USAGES)
+@everywhere("place", list(USAGES)[:3], list(USAGES)[3:])
 async def test_us_04_usage_counts_once_wherever_it_comes(matrix: Matrix, transport: str, place: str) -> None:
     reply, line = await told(matrix, transport, head(), *USAGES[place])
     assert answer(transport, reply) == "ab"
@@ -217,8 +214,7 @@ INTERLEAVED: dict[str, tuple[Step, ...]] = {
 }
 
 
-@every_transport
-@pytest.mark.parametrize("order", INTERLEAVED)
+@everywhere("order", ["all of it"], list(INTERLEAVED)[:2])
 async def test_us_07_choices_that_nobody_asked_for_are_left_out_with_one_warning(
     matrix: Matrix, transport: str, order: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -251,8 +247,7 @@ KEYS: dict[str, tuple[Step, ...]] = {
 }
 
 
-@every_transport
-@pytest.mark.parametrize("key", KEYS)
+@everywhere("key", ["reasoning", "reasoning_content", "both"], ["in parts"])
 async def test_us_08_the_answer_holds_no_reasoning_and_reasoning_is_not_doubled(
     matrix: Matrix, transport: str, key: str
 ) -> None:
@@ -286,8 +281,7 @@ THOUGHTS = {
 }
 
 
-@every_transport
-@pytest.mark.parametrize("thought", THOUGHTS)
+@everywhere("thought", list(THOUGHTS)[:1], list(THOUGHTS)[1:])
 async def test_us_08_thoughts_inside_of_a_typed_answer_are_not_read(
     matrix: Matrix, transport: str, thought: str
 ) -> None:
@@ -299,8 +293,7 @@ async def test_us_08_thoughts_inside_of_a_typed_answer_are_not_read(
         assert result(transport, reply) == {"items": ["kettle"]}
 
 
-@every_transport
-@pytest.mark.parametrize("thought", ["<think>", ""], ids=["opened", "closed alone"])
+@everywhere("thought", [], ["<think>", ""])
 async def test_us_08_a_draft_in_thoughts_is_no_answer(matrix: Matrix, transport: str, thought: str) -> None:
     said = thought + 'Perhaps {"items": ["kettle"]}</think>I would rather not.'
     reply, _ = await told(matrix, transport, head(), text(said), *END, call=Call("items"))

@@ -13,7 +13,7 @@ import pytest
 from deltawire.domain.errors import DeclarationError, Reason
 from deltawire.providers.azure.endpoint import endpoint
 from tests.field.conftest import APP
-from tests.field.outcomes import assert_failed, finish_reason, on_all_at_once, told
+from tests.field.outcomes import assert_failed, everywhere, finish_reason, on_all_at_once, told
 from tests.matrix.answers import answer
 from tests.matrix.notation import Call
 from tests.matrix.reply import Reply
@@ -25,7 +25,7 @@ from tests.upstream.azure import no_deployment
 pytestmark = pytest.mark.anyio
 
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
-both_forms = pytest.mark.parametrize("function", ["ask", "ask_v1"])
+both_forms = everywhere("function", ["ask"], ["ask_v1"])
 ASK = Call("ask")
 END = (finish("stop"), usage(9, 2), done())
 GOOD = (head(), text("Hel"), text("lo"), *END)
@@ -34,7 +34,6 @@ GOOD = (head(), text("Hel"), text("lo"), *END)
 # AZ-01: a first chunk without choices
 
 
-@every_transport
 @both_forms
 async def test_az_01_a_first_chunk_without_choices_changes_nothing(
     field: Matrix, transport: str, function: str
@@ -127,7 +126,6 @@ FILTERED = (
 )
 
 
-@every_transport
 @both_forms
 async def test_az_04_a_filtered_prompt_tells_its_category_and_is_asked_once(
     field: Matrix, transport: str, function: str
@@ -196,21 +194,15 @@ async def test_az_06_a_bad_endpoint_is_found_at_the_start(field: Matrix, monkeyp
     assert field.provider.requests == []
 
 
-@every_transport
-@pytest.mark.parametrize(
-    ("function", "path"),
-    [("ask", CLASSIC.removeprefix("https://r.test")), ("ask_v1", V1.removeprefix("https://r.test"))],
-)
-async def test_az_06_the_deployment_is_asked_under_its_one_url(
-    field: Matrix, transport: str, function: str, path: str
-) -> None:
+@both_forms
+async def test_az_06_the_deployment_is_asked_under_its_one_url(field: Matrix, transport: str, function: str) -> None:
+    path = (CLASSIC if function == "ask" else V1).removeprefix("https://r.test")
     replied, _ = await told(field, transport, *GOOD, call=Call(function))
     assert answer(transport, replied) == "Hello"
     [request] = field.provider.requests
     assert (request.path, request.json["model"]) == (path, "d1")
 
 
-@every_transport
 @both_forms
 async def test_az_06_a_deployment_that_is_not_there_is_named(field: Matrix, transport: str, function: str) -> None:
     replied, line = await told(field, transport, no_deployment(), call=Call(function))
