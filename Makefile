@@ -46,7 +46,7 @@ generate: setup-dev ## Make the stubs of proto/ again.
 bench: setup-dev ## Measure the server's CPU per token (SHORT=1: in seconds).
 	@SHORT=$(SHORT) $(bin)/python -m bench $(ARGS)
 
-fuzz: setup-dev ## Play the whole OpenAPI document with many requests, other ones each time. EXAMPLES=... for each operation.
+fuzz: setup-dev ## Play the OpenAPI document, ever anew (EXAMPLES=500: each call).
 	@DELTAWIRE_TEST_FUZZ=$(or $(EXAMPLES),500) $(bin)/python -m pytest tests/openapi/test_fuzz.py $(ARGS)
 
 # Universal locks: every platform's wheels with their hashes, no address. Pins stay as they are where they still fit.

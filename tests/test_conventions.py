@@ -126,8 +126,8 @@ def test_an_entry_may_use_the_name_for_another_kind(monkeypatch: pytest.MonkeyPa
             '[providers.azure]\napi_key = "k"\ntoken = "env:T"',
             "deltawire.toml: providers.azure: api_key and token exclude each other: leave one of them",
         ),
-        ("[providers]\nazure = 5", "deltawire.toml: providers.azure: Input should be a valid dictionary"),
-        ("providers = 5", "deltawire.toml: providers: Input should be a valid dictionary"),
+        ("[providers]\nazure = 5", "deltawire.toml: providers.azure is a section, and no setting itself"),
+        ("providers = 5", "deltawire.toml: providers is a section, and no setting itself"),
     ],
 )
 def test_a_mistake_in_an_entry_names_its_key_and_not_the_union(

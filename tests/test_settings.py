@@ -174,7 +174,6 @@ def test_another_file_may_be_named_and_must_then_exist(tmp_path: Path, monkeypat
         ("DELTAWIRE_http__STATUS_HOLD", "-1", "Input should be greater than or equal to 0"),
         ("DELTAWIRE_PORT", "http", "a port is a number up to 65535, or off"),
         ("DELTAWIRE_PORT", "65536", "Input should be less than or equal to 65535"),
-        ("DELTAWIRE_HTTP", "x", "Input should be a valid dictionary or instance of HttpSettings"),
         ("DELTAWIRE_FUNCTIONS__TOLD__MAX_TOKENS", "0", "Input should be greater than 0"),
     ],
 )
@@ -185,6 +184,19 @@ def test_a_wrong_value_names_its_variable(
     with pytest.raises(DeclarationError) as refused:
         Settings.load()
     assert str(refused.value) == f"{variable}: {complaint}"
+
+
+def test_a_section_that_is_given_a_value_tells_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELTAWIRE_LOG", "json")
+    with pytest.raises(DeclarationError) as refused:
+        Settings.load()
+    known = "known: DELTAWIRE_LOG__FORMAT, DELTAWIRE_LOG__LEVEL"
+    assert str(refused.value) == f"DELTAWIRE_LOG is a section, and no setting itself; {known}"
+    monkeypatch.delenv("DELTAWIRE_LOG")
+    Path("deltawire.toml").write_text("log = 5")
+    with pytest.raises(DeclarationError) as refused:
+        Settings.load()
+    assert str(refused.value) == "deltawire.toml: log is a section, and no setting itself; known: format, level"
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,11 @@ def _mistakes(error: ValidationError, origins: Origins) -> Iterator[str]:
             section = section_at(Settings, steps[:-1], KINDS)
             message = f"is no setting; {way_out(place, section, in_environment=written.in_environment)}"
             yield f"{written.where} {message}"
+        elif problem["type"] == "model_type":
+            known = way_out((*place, ""), section_at(Settings, steps, KINDS), in_environment=written.in_environment)
+            yield f"{written.where} is a section, and no setting itself; {known}"
+        elif problem["type"] == "dict_type":
+            yield f"{written.where} is a section, and no setting itself"
         else:
             yield f"{written.where}: {message}"
     if len(problems) > _TOLD:

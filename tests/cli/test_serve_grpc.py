@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
+import trustme
 
 from deltawire.v1 import functions_pb2 as pb
 from tests.cli.apps import shop
@@ -61,8 +62,21 @@ async def test_the_banner_tells_where_grpc_listens(tmp_path: Path) -> None:
     async with serving(file, *text, "--port", "off", env=ON_UPSTREAM, cwd=tmp_path, wait=False, port=None) as server:
         lines = await _until(server, "  grpcurl")
         assert not [line for line in lines if "http" in line]
-        assert lines[-1].startswith("  grpcurl -plaintext -d '{")
+        assert lines[-1] == "  grpcurl -plaintext \\\n"
+        assert (await server.line()).startswith("    -d '{")
         assert await server.line() == f"    127.0.0.1:{port} deltawire.v1.Functions/Stream\n"
+        assert await server.stopped() == 0
+
+
+async def test_the_banner_tells_that_grpc_is_in_tls(tmp_path: Path) -> None:
+    cert, key, port = tmp_path / "cert.pem", tmp_path / "key.pem", free_port()
+    own = trustme.CA().issue_cert("127.0.0.1")
+    own.cert_chain_pems[0].write_to_path(cert)
+    own.private_key_pem.write_to_path(key)
+    env = {**ON_UPSTREAM, "DELTAWIRE_GRPC__TLS_CERT": str(cert), "DELTAWIRE_GRPC__TLS_KEY": str(key)}
+    text = ("--log-format", "text", "--grpc-port", str(port))
+    async with serving(str(shop(tmp_path)), *text, env=env, cwd=tmp_path, wait=False) as server:
+        assert f"  grpc  127.0.0.1:{port}  in TLS\n" in await _until(server, "  curl")
         assert await server.stopped() == 0
 
 

@@ -86,7 +86,7 @@ async def test_nginx_passes_pieces_and_leaving_on_at_once(
     program: Callable[[str], str], toolchains: Toolchains, shop: Server, upstream: Provider, tmp_path: Path
 ) -> None:
     async with nginx(program("nginx"), shop.port, tmp_path) as port:
-        for name in ("sse.py", "ndjson.rb", "socket.py"):
+        for name in ("sse.py", "ndjson.rb", "many_runs.py"):
             await _plays_through(port, name, toolchains, upstream, tmp_path)
 
 

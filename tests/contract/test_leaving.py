@@ -71,17 +71,7 @@ async def leaves(
 
 async def all_canceled(server: Server, count: int) -> None:
     """The log has one line for each run, and says that its caller left."""
-    assert await logged(server, count) == ["canceled"] * count
-
-
-async def logged(server: Server, count: int) -> list[str]:
-    """The outcomes of the runs whose lines come into the log within a second: so many, or more."""
-    lines = server.runs_logged()
-    async with asyncio.timeout(1):
-        while len(lines) < count:
-            await asyncio.sleep(0.01)
-            lines += server.runs_logged()
-    return [line["outcome"] for line in lines]
+    assert [line["outcome"] for line in await server.logged(count)] == ["canceled"] * count
 
 
 async def nothing(visitor: Visitor) -> None:
@@ -184,7 +174,8 @@ async def test_a_caller_that_reads_nothing_slows_the_provider(matrix: Matrix, ca
     matrix.provider.always(head(), repeat(text("x" * 60_000)))
     visitor = await calling(transport, matrix.server, Call("say"))
     exchange = await matrix.provider.requested()
-    await stands_still(exchange)
+    await exchange.stands_still()
+    assert exchange.sent < 64_000_000
     visitor.leave(ways(transport)[0])
     await exchange.client_left()
     await all_canceled(matrix.server, 1)
@@ -197,7 +188,7 @@ async def test_a_caller_that_reads_nothing_is_cut_when_the_runs_time_is_over(
     matrix.provider.always(head(), repeat(text("x" * 60_000)))
     visitor = await calling(transport, matrix.server, Call("brief"))
     await (await matrix.provider.requested()).client_left(within=3)
-    assert await logged(matrix.server, 1) == ["total_timeout"]
+    assert [line["outcome"] for line in await matrix.server.logged(1)] == ["total_timeout"]
     await visitor.is_cut()
 
 
@@ -226,13 +217,3 @@ async def test_leaving_when_a_second_call_waits_on_the_same_connection(
     visitor.leave("close")
     await exchange.client_left()
     await all_canceled(matrix.server, 1)
-
-
-async def stands_still(exchange: Exchange) -> None:
-    """The provider cannot send any more: every buffer on the way is full."""
-    async with asyncio.timeout(10):
-        before = -1
-        while before != exchange.sent:
-            before = exchange.sent
-            await asyncio.sleep(0.3)
-    assert exchange.sent < 64_000_000

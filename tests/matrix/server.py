@@ -1,5 +1,6 @@
 """``python -m deltawire serve`` as a process of its own, and its log."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -55,6 +56,15 @@ class Server:
         traces = [line for line in lines if "trace" in line and "on purpose" not in line["trace"]]
         assert not traces, f"the server logged tracebacks: {traces}"
         return [line for line in lines if line["logger"] == "deltawire.run"]
+
+    async def logged(self, count: int) -> list[dict[str, Any]]:
+        """The new lines of runs, once there are so many, or more."""
+        lines = self.runs_logged()
+        async with asyncio.timeout(2):
+            while len(lines) < count:
+                await asyncio.sleep(0.01)
+                lines += self.runs_logged()
+        return lines
 
 
 @contextmanager

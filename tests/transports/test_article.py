@@ -217,11 +217,7 @@ async def test_callers_who_leave_close_the_providers_connection(
             writer.transport.abort()
         for exchange in exchanges:
             await exchange.client_left(within=1.0)
-    async with asyncio.timeout(1):
-        lines = article_server.runs_logged()
-        while len(lines) < len(callers):
-            await asyncio.sleep(0.01)
-            lines += article_server.runs_logged()
+    lines = await article_server.logged(len(callers))
     assert [(line["transport"], line["outcome"]) for line in lines] == [("article", "canceled")] * 50
 
 

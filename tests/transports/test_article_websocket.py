@@ -1,6 +1,5 @@
 """The streaming-chat article's WebSocket on the shipped server, through ``websockets``."""
 
-import asyncio
 import os
 import signal
 from collections.abc import AsyncGenerator, Generator
@@ -59,13 +58,8 @@ async def reply(on: ClientConnection) -> str:
 
 
 async def all_logged(server: Server, count: int) -> list[tuple[str, str]]:
-    """The transports and outcomes of the runs whose lines come into the log within a second."""
-    lines = server.runs_logged()
-    async with asyncio.timeout(1):
-        while len(lines) < count:
-            await asyncio.sleep(0.01)
-            lines += server.runs_logged()
-    return [(line["transport"], line["outcome"]) for line in lines]
+    """The transports and outcomes of the runs."""
+    return [(line["transport"], line["outcome"]) for line in await server.logged(count)]
 
 
 @pytest.mark.parametrize("outcome", outcomes("ws"), ids=lambda outcome: outcome.name)

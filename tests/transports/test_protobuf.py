@@ -109,7 +109,11 @@ def test_what_a_request_does_not_say_is_unset() -> None:
     ("message", "reason", "words"),
     [
         (pb.RunRequest(), Reason.invalid_json, "the input_json is empty; send JSON text"),
-        (pb.RunRequest(input_json="hi"), Reason.invalid_json, "the input_json is not JSON"),
+        (
+            pb.RunRequest(input_json="hi"),
+            Reason.invalid_json,
+            'the input_json is not JSON.*; a text .* in quotes, as "hi"',
+        ),
         (pb.RunRequest(input_json="1 2"), Reason.invalid_json, "the input_json is not JSON"),
         (pb.RunRequest(input_json="1", timeout=0), Reason.invalid_input, "timeout"),
         (pb.RunRequest(input_json="1", timeout=float("nan")), Reason.invalid_input, "timeout"),
@@ -145,6 +149,14 @@ def test_json_that_is_no_request_says_why(body: bytes, reason: Reason) -> None:
     with pytest.raises(RunError) as raised:
         protobuf.parse_json(pb.RunRequest(), body)
     assert raised.value.reason == reason
+
+
+@pytest.mark.parametrize("value", ["{}", "[1]"])
+@pytest.mark.parametrize("name", ["inputJson", "input_json"])
+def test_an_input_that_is_no_string_says_how_it_is_written(name: str, value: str) -> None:
+    with pytest.raises(RunError, match="inputJson is to be a string that holds JSON") as raised:
+        protobuf.parse_json(pb.RunRequest(), f'{{"{name}": {value}}}'.encode())
+    assert raised.value.reason == Reason.invalid_input
 
 
 def test_json_may_begin_with_a_byte_order_mark() -> None:

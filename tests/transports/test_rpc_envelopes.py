@@ -7,11 +7,9 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw
 
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.run import RunRequest
-from deltawire.transports.http.rpc.deadlines import connect_timeout, grpc_timeout, limited
+from deltawire.transports.http.rpc.deadlines import connect_timeout, grpc_timeout
 from deltawire.transports.http.rpc.envelopes import envelope, from_base64, only_message
 
 LIMIT = 1000
@@ -149,11 +147,3 @@ def test_a_malformed_deadline_of_grpc_is_refused(values: list[str]) -> None:
     with pytest.raises(RunError, match="send up to eight digits and one of") as error:
         grpc_timeout(values)
     assert error.value.reason is Reason.invalid_input
-
-
-@pytest.mark.parametrize(
-    ("own", "seconds", "joined"),
-    [(None, None, None), (None, 2, 2), (5, None, 5), (5, 2, 2), (1, 2, 1), (None, 0, 0.001), (5, 1e-9, 0.001)],
-)
-def test_the_shorter_of_both_limits_counts(own: float | None, seconds: float | None, joined: float | None) -> None:
-    assert limited(RunRequest(Raw(b"{}"), timeout=own), seconds).timeout == joined

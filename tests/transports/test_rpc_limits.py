@@ -21,7 +21,7 @@ from tests.transports.rpc import (
     enveloped,
     stream_body,
 )
-from tests.upstream import Exchange, head, repeat, silence, text
+from tests.upstream import head, repeat, silence, text
 
 pytestmark = pytest.mark.anyio
 
@@ -98,14 +98,14 @@ async def test_callers_that_never_read_cost_no_memory_and_are_dropped_when_their
         writer.write(request)
         writers.append(writer)
     exchanges = [await matrix.provider.requested() for _ in writers]
-    await stand_still(exchanges)
+    await asyncio.gather(*(exchange.stands_still() for exchange in exchanges))
     full = resident(matrix)
     assert full - before < CALLERS * MEMORY
     await asyncio.sleep(0.5)
     assert resident(matrix) - full < LARGE
     for exchange in exchanges:
         await exchange.client_left(within=5)
-    assert [line["outcome"] for line in await logged(matrix, CALLERS)] == ["total_timeout"] * CALLERS
+    assert [line["outcome"] for line in await matrix.server.logged(CALLERS)] == ["total_timeout"] * CALLERS
     for writer in writers:
         writer.transport.abort()
 
@@ -113,21 +113,3 @@ async def test_callers_that_never_read_cost_no_memory_and_are_dropped_when_their
 def resident(matrix: Matrix) -> int:
     """The server's memory in bytes."""
     return int(Path(f"/proc/{matrix.server.pid}/statm").read_text().split()[1]) * 4096
-
-
-async def stand_still(exchanges: list[Exchange]) -> None:
-    """Return when the provider cannot send any more: it is paused."""
-    async with asyncio.timeout(10):
-        before: list[int] = []
-        while before != (now := [exchange.sent for exchange in exchanges]):
-            before = now
-            await asyncio.sleep(0.3)
-
-
-async def logged(matrix: Matrix, count: int) -> list[dict[str, object]]:
-    lines = matrix.server.runs_logged()
-    async with asyncio.timeout(2):
-        while len(lines) < count:
-            await asyncio.sleep(0.01)
-            lines += matrix.server.runs_logged()
-    return lines

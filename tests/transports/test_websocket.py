@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
 from tests.transports.sockets import prompt, script_by_prompt, socket
-from tests.upstream import Exchange, Gate, answer, done, finish, head, repeat, silence, text, usage
+from tests.upstream import Gate, answer, done, finish, head, repeat, silence, text, usage
 
 pytestmark = pytest.mark.anyio
 
@@ -203,7 +203,7 @@ async def test_a_socket_that_is_not_read_pauses_its_providers_and_goes_on_when_i
     async with socket(server, max_queue=1) as on:
         await on.run("flood", "flood")
         exchange = await provider.requested()
-        await _stands_still(exchange)
+        await exchange.stands_still()
         assert exchange.sent < 20_000_000
         gate.open()
         came = await on.of("flood")
@@ -220,7 +220,7 @@ async def test_a_run_whose_caller_does_not_read_can_be_stopped(server: Server, p
         await on.run("flood", function="say" if stop == "cancel" else "brief")
         exchange = await provider.requested()
         if stop == "cancel":
-            await _stands_still(exchange)
+            await exchange.stands_still()
             await on.cancel("flood")
         await exchange.client_left(within=1.0 if stop == "cancel" else 3.0)
         end = (await on.of("flood"))[-1]
@@ -307,15 +307,6 @@ async def shaken(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWr
     )
     assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
     return reader, writer
-
-
-async def _stands_still(exchange: Exchange) -> None:
-    """Every buffer on the way is full."""
-    async with asyncio.timeout(10):
-        before = -1
-        while before != exchange.sent:
-            before = exchange.sent
-            await asyncio.sleep(0.3)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,14 @@ class Exchange:
             why = "the client left" if self._gone.is_set() else f"{within} s passed"
             raise AssertionError(f"{why} before the script came to its end: {self}")
 
+    async def stands_still(self, *, within: float = 10.0) -> None:
+        """Return when no more can be sent: the client does not read, and every buffer on the way is full."""
+        async with asyncio.timeout(within):
+            before = -1
+            while before != self.sent:
+                before = self.sent
+                await asyncio.sleep(0.3)
+
     def note_sent(self, size: int) -> None:
         self.sent += size
 

@@ -1,11 +1,9 @@
 """The server: HTTP and gRPC on a core, each on a port of its own, in one loop, from the first byte to the last."""
 
 import asyncio
-import errno
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -15,10 +13,10 @@ import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from deltawire.bootstrap import ports
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
-from deltawire.domain.errors import DeclarationError
 from deltawire.observers.log import Formatter, LogSettings
 from deltawire.settings import Settings, say_unless_said
 from deltawire.transports.http.app import build_app
@@ -27,7 +25,6 @@ from deltawire.transports.http.event_stream import ResponseAborted
 if TYPE_CHECKING:
     from deltawire.transports.grpc.server import GrpcServer
 
-_BACKLOG = 2048
 _DRAIN = 25
 """Seconds that calls under way get to end when the server is to stop."""
 _PONG_TIMEOUT = 20.0
@@ -36,34 +33,6 @@ _PONG_TIMEOUT = 20.0
 _REFUSED = "ASGI callable returned without completing handshake"
 
 logger = logging.getLogger("deltawire")
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises ``DeclarationError`` where somebody else has the port, or the host is not ours."""
-    bound = _bound(host, port, "--port")
-    bound.listen(_BACKLOG)
-    return bound
-
-
-def must_be_free(host: str, port: int) -> None:
-    """For gRPC, which binds its port itself and cannot say why it did not. Raises ``DeclarationError``."""
-    _bound(host, port, "--grpc-port").close()
-
-
-def _bound(host: str, port: int, flag: str) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    if sys.platform != "win32":  # there it would take a port from under another server
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((host, port))
-    except (OSError, UnicodeError) as error:  # a name that no resolver can be asked for is the latter
-        bound.close()
-        number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
-        wrong = flag if number in (errno.EADDRINUSE, errno.EACCES) else "--host"
-        reason = (why or "its name is none").lower()
-        raise DeclarationError(f"cannot listen on {host}:{port}: {reason}; choose another with {wrong}") from None
-    return bound
 
 
 def configure_logging(settings: LogSettings) -> None:
@@ -135,7 +104,7 @@ def import_grpc() -> "type[GrpcServer]":
 
 
 async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
-    must_be_free(settings.host, settings.grpc_port)
+    ports.must_be_free(settings.host, settings.grpc_port)
     server = import_grpc()(core.engine, settings.grpc, settings.article_function)
     await server.start(settings.host, settings.grpc_port)
     return server

@@ -64,7 +64,8 @@ def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -
     console.print()
     for wire, place in places.items():
         if place:
-            console.print(Text.assemble("  ", (wire, "bold"), "  ", (place, "cyan")))
+            how = "  in TLS" if wire == "grpc" and settings.grpc.tls_cert else ""
+            console.print(Text.assemble("  ", (wire, "bold"), "  ", (place, "cyan"), how))
     if settings.host in _ANY:
         console.print(Text("        open to every network of this machine, and asking nobody for a key", style="dim"))
     console.print()
@@ -103,7 +104,7 @@ def _grpc_call(function: Function, settings: Settings) -> str:
     body = json.dumps({"function": function.name, "input_json": given}, ensure_ascii=False)
     plain = "" if settings.grpc.tls_cert else " -plaintext"
     target = _target(_ANY.get(settings.host, settings.host), settings.grpc_port)
-    return f"  grpcurl{plain} -d {shlex.quote(body)} \\\n    {target} deltawire.v1.Functions/Stream"
+    return f"  grpcurl{plain} \\\n    -d {shlex.quote(body)} \\\n    {target} deltawire.v1.Functions/Stream"
 
 
 def sample_input(schema: dict[str, Any]) -> object:

@@ -53,15 +53,15 @@ def serve_until_stopped(flags: Flags, bound: "socket | None" = None, *, banner: 
 
 def listen(settings: "Settings") -> "socket | None":
     """HTTP's socket, where HTTP is served. Raises ``DeclarationError`` where a port is not to be had."""
-    from deltawire.bootstrap import server
+    from deltawire.bootstrap import ports
     from deltawire.domain.errors import DeclarationError
 
     if settings.port == 0 and settings.grpc_port == 0:
         raise DeclarationError("both ports are off: there is nothing to serve; leave one of --port and --grpc-port out")
-    bound = server.listen(settings.host, settings.port) if settings.port else None
+    bound = ports.listen(settings.host, settings.port) if settings.port else None
     try:
         if settings.grpc_port:
-            server.must_be_free(settings.host, settings.grpc_port)
+            ports.must_be_free(settings.host, settings.grpc_port)
     except DeclarationError:
         if bound is not None:
             bound.close()

@@ -9,6 +9,9 @@ Seconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 
 SecondsOrZero = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
+UNREAD_GRACE = 1.0
+"""How long a run whose ``total`` is over may still wait for its caller to read, on every wire."""
+
 
 class Timeouts(BaseModel):
     """How long a run may wait. Each limit has its own error, so that the one that fired is known.

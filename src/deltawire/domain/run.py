@@ -2,11 +2,11 @@
 
 import os
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 from uuid import UUID
 
 from msgspec import Meta, Raw, Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from deltawire.domain.errors import Reason
 from deltawire.domain.events import FinishReason, Usage
@@ -29,6 +29,8 @@ else:  # JSON has one kind of number: 5.0 is a whole one (JSON Schema 2020-12, Â
 
 RunTimeout = Annotated[float, Meta(gt=0)]
 """The time that a run may take, in seconds."""
+_SHORTEST_TIMEOUT = 1e-3
+"""A deadline that is over when it arrives is one that is over at once."""
 
 
 class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +58,13 @@ class RunRequest(Struct, frozen=True, forbid_unknown_fields=True):
     variant: str | None = None
     settings: RunSettings = RunSettings()
     timeout: RunTimeout | None = None
+
+    def within(self, deadline: float | None) -> Self:
+        """The request with a deadline of its caller's, in seconds, unless its own ``timeout`` is shorter."""
+        if deadline is None:
+            return self
+        deadline = max(deadline, _SHORTEST_TIMEOUT)
+        return replace(self, timeout=deadline if self.timeout is None else min(deadline, self.timeout))
 
 
 class InstructedRequest(RunRequest, frozen=True):

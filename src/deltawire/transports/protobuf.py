@@ -1,4 +1,4 @@
-"""Events to messages of ``proto/deltawire/v1`` and requests from them, as protobuf and as its JSON. Pure.
+"""Events to messages of ``proto/deltawire`` and requests from them, as protobuf and as its JSON. Pure.
 
 The same for every transport that speaks RPC. A text piece, which is all that a busy stream holds, takes the shortest
 way; JSON is written straight from the events, in the mapping that protobuf defines for it (ProtoJSON).
@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 import msgspec
 from google.protobuf import json_format
-from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError, Message
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from msgspec import UNSET, Raw, Struct
 
+from deltawire.article import stream_pb2 as article_pb
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error, Event, Finished, Reasoning, Started, Text, Usage
 from deltawire.domain.function import Function
@@ -23,6 +23,10 @@ from deltawire.domain.run import RunRequest, RunSettings, RunTimeout
 from deltawire.transports import codec
 from deltawire.transports.status import GRPC_STATUS
 from deltawire.v1 import functions_pb2 as pb
+
+FUNCTIONS = "deltawire.v1.Functions"
+ARTICLE = "stream.ResponseStreamingService"
+"""The service of the older streaming chat."""
 
 ERROR_DOMAIN = "deltawire"
 """``domain`` of every ``google.rpc.ErrorInfo``."""
@@ -66,6 +70,9 @@ def parse_json(message: Message, body: bytes) -> None:
         value = bytes(given.get(field.json_name) or given.get(field.name) or b"null")
         if field.message_type is not None and not value.startswith((b"{", b"null")):
             raise RunError(Reason.invalid_input, f"the message is no {name}: {field.json_name} is to be an object")
+        if field.json_name == "inputJson" and value.startswith((b"{", b"[")):
+            wanted = r'a string that holds JSON, as "{\"message\": \"hi\"}"'
+            raise RunError(Reason.invalid_input, f"the message is no {name}: inputJson is to be {wanted}")
     try:
         json_format.Parse(body.decode("utf-8-sig"), message, ignore_unknown_fields=True)
     except (json_format.ParseError, RecursionError) as error:
@@ -81,7 +88,12 @@ def run_request(message: pb.RunRequest) -> RunRequest:
     given["settings"] = {
         field.name: value for field, value in message.settings.ListFields() if message.settings.HasField(field.name)
     }
-    raw = codec.decode(_raw, text, 'JSON text, as {"message": "hi"}', what="input_json")
+    try:
+        raw = codec.decode(_raw, text, 'JSON text, as {"message": "hi"}', what="input_json")
+    except RunError as error:
+        if not text.strip() or text.lstrip().startswith((b"{", b"[", b'"')):
+            raise
+        raise RunError(error.reason, f'{error.message}; a text stands there in quotes, as "hi"') from None
     try:
         rest = msgspec.convert(given, _Rest)
     except msgspec.ValidationError as error:
@@ -105,6 +117,11 @@ def event(event: Event) -> bytes:
             return pb.Event(finished=_finished(event)).SerializeToString()
         case Error():
             return b""
+
+
+def llm_response(event: Event) -> bytes:
+    """A piece as an ``LlmResponse``, and nothing for any other event: how the answer ends is the call's status."""
+    return article_pb.LlmResponse(llm_content=event.text).SerializeToString() if isinstance(event, Text) else b""
 
 
 def finished(event: Finished) -> bytes:
@@ -202,6 +219,11 @@ def event_json(event: Event) -> bytes:
             return b""
 
 
+def llm_response_json(event: Event) -> bytes:
+    """As ``llm_response``, in ProtoJSON."""
+    return b'{"llmContent":' + _encode(event.text) + b"}" if isinstance(event, Text) else b""
+
+
 def finished_json(event: Finished) -> bytes:
     return _encode(
         _FinishedJson(
@@ -233,10 +255,10 @@ def details(error: Error) -> list[Message]:
 
 def status(error: Error) -> bytes:
     """A ``google.rpc.Status``: what gRPC carries in ``grpc-status-details-bin``."""
-    packed = [Any() for _ in details(error)]
-    for place, detail in zip(packed, details(error), strict=True):
-        place.Pack(detail, deterministic=True)
-    return Status(code=GRPC_STATUS[error.code], message=error.message, details=packed).SerializeToString()
+    message = Status(code=GRPC_STATUS[error.code], message=error.message)
+    for detail in details(error):
+        message.details.add().Pack(detail, deterministic=True)
+    return message.SerializeToString()
 
 
 class _Detail(Struct):

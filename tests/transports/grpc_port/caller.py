@@ -5,7 +5,7 @@ import socket
 import struct
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import grpc
 from google.rpc.error_details_pb2 import ErrorInfo
@@ -14,7 +14,6 @@ from grpc import aio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from deltawire.v1 import functions_pb2 as pb
-from tests.matrix.server import Server
 
 Stream: TypeAlias = "aio.UnaryStreamCall[pb.RunRequest, pb.Event]"
 
@@ -81,16 +80,6 @@ def reason(error: aio.AioRpcError) -> ErrorInfo:
             assert status.details[0].Unpack(info)
             return info
     raise AssertionError(f"a status without details: {error}")
-
-
-async def logged(server: Server, count: int) -> list[dict[str, Any]]:
-    """The lines of runs in the log, once there are so many, or more."""
-    lines = server.runs_logged()
-    async with asyncio.timeout(2):
-        while len(lines) < count:
-            await asyncio.sleep(0.01)
-            lines += server.runs_logged()
-    return lines
 
 
 class Wire:

@@ -19,7 +19,7 @@ from deltawire.article.stream_pb2 import UserRequest
 from deltawire.v1 import functions_pb2 as pb
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
-from tests.transports.grpc_port.caller import Health, channel, functions, logged, reason, said
+from tests.transports.grpc_port.caller import Health, channel, functions, reason, said
 from tests.upstream import Gate, answer, done, finish, head, role, silence, text, usage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("fresh")]
@@ -173,7 +173,7 @@ async def test_a_deadline_ends_the_run_and_closes_the_provider(server: Server, p
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         left = await (await provider.requested()).client_left()
         assert 0.25 < left - began < 1.3
-    [line] = await logged(server, 1)
+    [line] = await server.logged(1)
     assert line["outcome"] == "total_timeout"
 
 
@@ -208,7 +208,7 @@ async def test_three_hundred_streams_on_one_channel_come_to_their_end(server: Se
             await provider.requested()
         gate.open()
         assert await asyncio.gather(*calls) == ["Hello"] * 300
-    assert {line["outcome"] for line in await logged(server, 300)} == {"stop"}
+    assert {line["outcome"] for line in await server.logged(300)} == {"stop"}
 
 
 async def test_the_older_chats_stream_is_text_alone(server: Server) -> None:

@@ -24,8 +24,6 @@ Play = Callable[[Run, Reply, float | None], Awaitable[_T | Error]]
 _AHEAD = 0.02
 """Seconds by which a run ends before its caller's deadline: when that is over, gRPC itself ends the call, with a status
 that holds no details, which a caller behind a proxy would get to see."""
-_SHORTEST = 0.001
-"""Seconds: a deadline that is over already still is one."""
 
 logger = logging.getLogger("deltawire")
 
@@ -95,7 +93,7 @@ class Calls:
 
 def _deadline(context: Context) -> float | None:
     remaining = _remaining(context)
-    return None if remaining is None else max(remaining - min(_AHEAD, remaining / 10), _SHORTEST)
+    return None if remaining is None else remaining - min(_AHEAD, remaining / 10)
 
 
 def _is_over(context: Context) -> bool:

@@ -9,11 +9,10 @@ from functools import partial
 from typing import TypeAlias
 
 import grpc
-from msgspec.structs import replace
 
 from deltawire.article import stream_pb2 as article_pb
 from deltawire.domain.errors import RunError
-from deltawire.domain.events import Error, Event, Started, Text
+from deltawire.domain.events import Error, Event, Started
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
@@ -22,9 +21,6 @@ from deltawire.transports.grpc.calls import Calls
 from deltawire.transports.grpc.reply import Context, Reply
 from deltawire.transports.grpc.settings import GrpcSettings
 from deltawire.v1 import functions_pb2 as pb
-
-FUNCTIONS = "deltawire.v1.Functions"
-ARTICLE = "stream.ResponseStreamingService"
 
 _Handlers: TypeAlias = "dict[str, grpc.RpcMethodHandler[bytes, bytes]]"
 
@@ -47,8 +43,8 @@ class Functions:
         }
         article: _Handlers = {"stream": grpc.unary_stream_rpc_method_handler(self.article)}
         return (
-            grpc.method_handlers_generic_handler(FUNCTIONS, functions),
-            grpc.method_handlers_generic_handler(ARTICLE, article),
+            grpc.method_handlers_generic_handler(protobuf.FUNCTIONS, functions),
+            grpc.method_handlers_generic_handler(protobuf.ARTICLE, article),
         )
 
     async def list(self, body: bytes, context: Context) -> bytes:
@@ -73,7 +69,7 @@ class Functions:
             name, request = _named(body)
         except RunError as error:
             return run.refuse(error)
-        outcome = await run.outcome(name, _within(request, deadline))
+        outcome = await run.outcome(name, request.within(deadline))
         return outcome if isinstance(outcome, Error) else protobuf.finished(outcome)
 
     async def _stream(self, body: bytes, run: Run, reply: Reply, deadline: float | None) -> Error | None:
@@ -82,7 +78,7 @@ class Functions:
         except RunError as error:
             return run.refuse(error)
         reply.hold(self._hold)
-        return await _send(run.events(name, _within(request, deadline)), protobuf.event, reply)
+        return await _send(run.events(name, request.within(deadline)), protobuf.event, reply)
 
     async def _article(self, body: bytes, run: Run, reply: Reply, deadline: float | None) -> Error | None:
         message = article_pb.UserRequest()
@@ -91,9 +87,9 @@ class Functions:
             name = prompted(self._engine, self._article_function)
         except RunError as error:
             return run.refuse(error)
-        request = _within(prompt_request(message.prompt), deadline)
+        request = prompt_request(message.prompt).within(deadline)
         reply.hold(self._hold)
-        return await _send(run.events(name, request), _article_message, reply)
+        return await _send(run.events(name, request), protobuf.llm_response, reply)
 
 
 async def _send(events: AsyncGenerator[Event, None], encode: Callable[[Event], bytes], reply: Reply) -> Error | None:
@@ -112,19 +108,7 @@ async def _send(events: AsyncGenerator[Event, None], encode: Callable[[Event], b
     return None
 
 
-def _article_message(event: Event) -> bytes:
-    """Nothing but the answer's text: the call's status says the rest."""
-    return article_pb.LlmResponse(llm_content=event.text).SerializeToString() if isinstance(event, Text) else b""
-
-
 def _named(body: bytes) -> tuple[str, RunRequest]:
     message = pb.RunRequest()
     protobuf.parse(message, body)
     return message.function, protobuf.run_request(message)
-
-
-def _within(request: RunRequest, deadline: float | None) -> RunRequest:
-    """The request with the call's own deadline, where that is the earlier one."""
-    if deadline is None or (request.timeout is not None and request.timeout <= deadline):
-        return request
-    return replace(request, timeout=deadline)

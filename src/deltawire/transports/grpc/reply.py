@@ -15,13 +15,12 @@ from msgspec.structs import replace
 
 from deltawire.domain.errors import Code
 from deltawire.domain.events import Error
+from deltawire.domain.limits import UNREAD_GRACE
 from deltawire.transports import protobuf
 from deltawire.transports.status import GRPC_STATUS
 
 Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
 
-_GRACE = 1.0
-"""Seconds for which a write may go on when the run's time is over."""
 SAME_MOMENT = 0.1
 """Seconds by which gRPC and the engine may differ over one deadline."""
 _LONGEST_MESSAGE = 1024
@@ -77,7 +76,7 @@ class Reply:
         only when its caller comes back for more, and a caller who does not read would hold the provider for ever."""
         self._task = asyncio.current_task()
         self._over_at = self._began + seconds
-        self._limit = self._loop.call_at(self._over_at + _GRACE, self._cut)
+        self._limit = self._loop.call_at(self._over_at + UNREAD_GRACE, self._cut)
 
     async def write(self, message: bytes) -> None:
         """Returns when the caller has room for it (HTTP/2, flow control)."""

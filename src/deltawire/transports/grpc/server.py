@@ -10,8 +10,9 @@ from deltawire.engine.engine import Engine
 from deltawire.transports.grpc import health
 from deltawire.transports.grpc.calls import Calls
 from deltawire.transports.grpc.credentials import credentials
-from deltawire.transports.grpc.functions import ARTICLE, FUNCTIONS, Functions
+from deltawire.transports.grpc.functions import Functions
 from deltawire.transports.grpc.settings import GrpcSettings
+from deltawire.transports.protobuf import ARTICLE, FUNCTIONS
 
 _LEAST_BETWEEN_PINGS = 1_000
 """Milliseconds. Most clients ping every ten seconds at most; who pings more often than this is cut."""

@@ -1,7 +1,8 @@
-"""A run's events as a streamed HTTP reply: server-sent events, NDJSON or the bare text.
+"""A run's events as a streamed HTTP reply: server-sent events, NDJSON, the bare text, or any other ``Media``.
 
-In: events. Out: ASGI messages. The status is held back until the first content, so that an early failure is a real HTTP
-status; when the hold is over the headers go out, and heartbeats keep the connection open until there is content.
+In: events. Out: ASGI messages. The status is held back until the first content, so that an early failure is told as
+``Media.send_error`` does it, by default with a real HTTP status; when the hold is over the headers go out, and
+heartbeats keep the connection open until there is content.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from starlette.types import Send
 
 from deltawire.domain.events import Error, Event, Finished, Started
+from deltawire.domain.limits import UNREAD_GRACE
 from deltawire.transports import codec
 from deltawire.transports.http.replies import NOSNIFF, RUN_ID, Header, send_problem
 from deltawire.transports.http.settings import HttpSettings
@@ -31,9 +33,6 @@ class Media:
     send_error: SendError = send_problem
     """How a failure is told while it can still be a status."""
 
-
-_GRACE = 1.0
-"""Seconds for which a write may go on when the run's time is over."""
 
 SSE = Media("sse", b"text/event-stream; charset=utf-8", codec.sse, b":\n")
 NDJSON = Media("ndjson", b"application/x-ndjson; charset=utf-8", codec.ndjson, b"\n")
@@ -124,7 +123,7 @@ class _Reply:
     def limit(self, seconds: float) -> None:
         """Cut the connection a little after the run's time is over, if a write is stuck then: the engine ends a run
         only when its caller comes back for more, and a caller who does not read would hold the provider for ever."""
-        self._limit = self._loop.call_at(self._began + seconds + _GRACE, self._cut)
+        self._limit = self._loop.call_at(self._began + seconds + UNREAD_GRACE, self._cut)
 
     async def write(self, chunk: bytes) -> None:
         if not chunk:

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Started
+from deltawire.domain.limits import UNREAD_GRACE
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports.http.replies import replying, send_problem
@@ -26,8 +27,6 @@ DRAIN = "websocket.deltawire.drain"
 POLICY = 1008  # RFC 6455 §7.4.1
 _TOO_BIG = 1009
 _RESTART = 1012  # the registry of close codes that RFC 6455 §11.7 opened
-_GRACE = 1.0
-"""Seconds for which a run whose time is over may still wait for its caller to read."""
 
 WebSocketMessage = MutableMapping[str, Any]
 
@@ -163,7 +162,7 @@ class LiveRun:
                     limit = event.timeout
                 buffer.add(event)
                 if buffer.full and not buffer.over:
-                    await buffer.room(began + limit + _GRACE)
+                    await buffer.room(began + limit + UNREAD_GRACE)
 
     def cancel(self, message: str) -> None:
         self._run.cancel(message)

@@ -5,12 +5,13 @@ from starlette.types import Send
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error
+from deltawire.transports.codec import Encode
 from deltawire.transports.http.event_stream import Media
 from deltawire.transports.http.replies import NO_STORE, RUN_ID, send_failure, send_whole
 from deltawire.transports.http.rpc import encodings
 from deltawire.transports.http.rpc.deadlines import connect_timeout
 from deltawire.transports.http.rpc.encodings import Encoding
-from deltawire.transports.http.rpc.envelopes import ToMessage, encoder, envelope, only_message
+from deltawire.transports.http.rpc.envelopes import encoder, envelope, only_message
 from deltawire.transports.protobuf import connect_error
 from deltawire.transports.status import CONNECT_HTTP_STATUS
 
@@ -63,7 +64,7 @@ class ConnectStream:
             send, 200, self.content_type.encode(), _end(error), [NO_STORE, (RUN_ID, error.run_id.encode())]
         )
 
-    def media(self, message: ToMessage) -> Media:
+    def media(self, message: Encode) -> Media:
         heartbeat = envelope(0, self.encoding.empty)
         return Media(_TRANSPORT, self.content_type.encode(), encoder(message, _end), heartbeat, self.send_error)
 

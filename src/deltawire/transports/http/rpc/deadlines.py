@@ -6,16 +6,11 @@ In: the header's values. Out: seconds. Raises ``RunError`` (invalid_input) for w
 import re
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.run import RunRequest
 
 _CONNECT = re.compile(r"[0-9]{1,10}")
 _GRPC = re.compile(r"([0-9]{1,20})([HMSmun])")
 _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
-_LEAST = 1e-3
-"""A deadline that is over when it arrives is one that is over at once."""
 
 
 def connect_timeout(values: Sequence[str]) -> float | None:
@@ -36,14 +31,6 @@ def grpc_timeout(values: Sequence[str]) -> float | None:
     if len(values) > 1 or found is None:
         raise _malformed("grpc-timeout", values, "up to eight digits and one of H, M, S, m, u, n")
     return int(found[1]) * _UNITS[found[2]]
-
-
-def limited(request: RunRequest, seconds: float | None) -> RunRequest:
-    """The request with the caller's deadline, unless its own ``timeout`` is shorter."""
-    if seconds is None:
-        return request
-    seconds = max(seconds, _LEAST)
-    return replace(request, timeout=seconds if request.timeout is None else min(seconds, request.timeout))
 
 
 def _malformed(name: str, values: Sequence[str], form: str) -> RunError:

@@ -15,9 +15,6 @@ from deltawire.domain.events import Error, Event, Finished, Text
 from deltawire.transports.codec import Encode
 from deltawire.transports.http.request import too_large
 
-ToMessage = Callable[[Event], bytes | None]
-"""An event as a message, or ``None`` where the procedure has none for it."""
-
 _HEAD = Struct(">BI")
 _COMPRESSED = 1
 _AS_GZIP = 16 + zlib.MAX_WBITS
@@ -32,15 +29,16 @@ def envelope(flags: int, message: bytes) -> bytes:
     return _pack(flags, len(message)) + message
 
 
-def encoder(message: ToMessage, end: Callable[[Error | None], bytes]) -> Encode:
-    """Events to envelopes. ``end`` is what ends the stream, after a failure or (``None``) after the last message."""
+def encoder(message: Encode, end: Callable[[Error | None], bytes]) -> Encode:
+    """Events to envelopes. ``message`` makes nothing of an event that is not told. ``end`` is what ends the stream,
+    after a failure or (``None``) after the last message."""
     good_end = end(None)
 
     def encode(event: Event) -> bytes:
         if isinstance(event, Error):
             return end(event)
         body = message(event)
-        framed = b"" if body is None else _pack(0, len(body)) + body
+        framed = _pack(0, len(body)) + body if body else b""
         if type(event) is Text:
             return framed
         return framed + good_end if isinstance(event, Finished) else framed

@@ -12,11 +12,12 @@ from starlette.types import Message, Send
 
 from deltawire.domain.events import Error
 from deltawire.transports import protobuf
+from deltawire.transports.codec import Encode
 from deltawire.transports.http.event_stream import Media
 from deltawire.transports.http.replies import NO_STORE, RUN_ID, Header, send_whole
 from deltawire.transports.http.rpc import encodings
 from deltawire.transports.http.rpc.deadlines import grpc_timeout
-from deltawire.transports.http.rpc.envelopes import ToMessage, encoder, envelope, from_base64, only_message
+from deltawire.transports.http.rpc.envelopes import encoder, envelope, from_base64, only_message
 from deltawire.transports.status import GRPC_STATUS
 
 _TRANSPORT = "grpc_web"
@@ -52,7 +53,7 @@ class GrpcWeb:
             body = base64.b64encode(body)
         await send_whole(send, 200, self.content_type.encode(), body, [NO_STORE, *about])
 
-    def media(self, message: ToMessage) -> Media:
+    def media(self, message: Encode) -> Media:
         heartbeat = envelope(0, self.encoding.empty)
         return Media(_TRANSPORT, self.content_type.encode(), encoder(message, _end), heartbeat, self.send_error)
 

@@ -10,14 +10,13 @@ from typing import Protocol
 from google.protobuf.message import Message
 
 from deltawire.article import stream_pb2
-from deltawire.domain.events import Error, Event, Finished, Text
+from deltawire.domain.events import Error, Event, Finished
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
 from deltawire.transports.article import prompt_request, prompted
-from deltawire.transports.http.rpc.deadlines import limited
+from deltawire.transports.codec import Encode
 from deltawire.transports.http.rpc.encodings import Encoding
-from deltawire.transports.http.rpc.envelopes import ToMessage
 from deltawire.v1 import functions_pb2 as pb
 
 Read = Callable[[Message], None]
@@ -43,7 +42,9 @@ class Streaming(Protocol):
         """Raises ``RunError`` for a request that cannot be used. ``timeout`` is the caller's deadline in seconds."""
         ...
 
-    def message(self, encoding: Encoding) -> ToMessage: ...
+    def message(self, encoding: Encoding) -> Encode:
+        """What makes messages of the events."""
+        ...
 
 
 class ListFunctions:
@@ -84,7 +85,7 @@ class Stream:
     def events(self, run: Run, read: Read, timeout: float | None) -> AsyncGenerator[Event, None]:
         return run.events(*_run_request(read, timeout))
 
-    def message(self, encoding: Encoding) -> ToMessage:
+    def message(self, encoding: Encoding) -> Encode:
         return encoding.event
 
 
@@ -98,18 +99,13 @@ class ArticleStream:
     def events(self, run: Run, read: Read, timeout: float | None) -> AsyncGenerator[Event, None]:
         request = stream_pb2.UserRequest()
         read(request)
-        return run.events(prompted(self._engine, self._function), limited(prompt_request(request.prompt), timeout))
+        return run.events(prompted(self._engine, self._function), prompt_request(request.prompt).within(timeout))
 
-    def message(self, encoding: Encoding) -> ToMessage:
-        to_message = encoding.llm_response
-
-        def piece(event: Event) -> bytes | None:
-            return to_message(event.text) if isinstance(event, Text) else None
-
-        return piece
+    def message(self, encoding: Encoding) -> Encode:
+        return encoding.llm_response
 
 
 def _run_request(read: Read, timeout: float | None) -> tuple[str, RunRequest]:
     message = pb.RunRequest()
     read(message)
-    return message.function, limited(protobuf.run_request(message), timeout)
+    return message.function, protobuf.run_request(message).within(timeout)

@@ -29,6 +29,7 @@ from deltawire.transports.http.rpc.procedures import (
 )
 from deltawire.transports.http.rpc.wire import StreamWire, UnaryWire, Wire
 from deltawire.transports.http.settings import HttpSettings
+from deltawire.transports.protobuf import ARTICLE, FUNCTIONS
 
 _W = TypeVar("_W", bound=Wire)
 
@@ -36,12 +37,10 @@ _W = TypeVar("_W", bound=Wire)
 def procedures(engine: Engine, settings: HttpSettings, article_function: str) -> dict[str, ASGIApp]:
     """By their paths; all are called with POST."""
     return {
-        "/deltawire.v1.Functions/List": UnaryCall(engine, settings, ListFunctions(engine)),
-        "/deltawire.v1.Functions/Invoke": UnaryCall(engine, settings, Invoke()),
-        "/deltawire.v1.Functions/Stream": StreamCall(engine, settings, Stream()),
-        "/stream.ResponseStreamingService/stream": StreamCall(
-            engine, settings, ArticleStream(engine, article_function)
-        ),
+        f"/{FUNCTIONS}/List": UnaryCall(engine, settings, ListFunctions(engine)),
+        f"/{FUNCTIONS}/Invoke": UnaryCall(engine, settings, Invoke()),
+        f"/{FUNCTIONS}/Stream": StreamCall(engine, settings, Stream()),
+        f"/{ARTICLE}/stream": StreamCall(engine, settings, ArticleStream(engine, article_function)),
     }
 
 

@@ -6,9 +6,9 @@ from starlette.datastructures import Headers
 from starlette.types import Send
 
 from deltawire.domain.events import Error
+from deltawire.transports.codec import Encode
 from deltawire.transports.http.event_stream import Media
 from deltawire.transports.http.rpc.encodings import Encoding
-from deltawire.transports.http.rpc.envelopes import ToMessage
 
 
 class Wire(Protocol):
@@ -35,7 +35,7 @@ class UnaryWire(Wire, Protocol):
 
 
 class StreamWire(Wire, Protocol):
-    def media(self, message: ToMessage) -> Media: ...
+    def media(self, message: Encode) -> Media: ...
 
     def sending(self, send: Send) -> Send:
         """How the bytes of the stream are written."""
