@@ -50,8 +50,9 @@ def recipe(**replaced: tuple[str, str]) -> str:
 
 
 @contextmanager
-def envoy(folder: Path, grpc_port: int, origin: str) -> Generator[Envoy]:
-    """In front of that gRPC port, for pages of that origin; ends with the ``with``."""
+def envoy(folder: Path, grpc_port: int, origin: str, **replaced: tuple[str, str]) -> Generator[Envoy]:
+    """In front of that gRPC port, for pages of that origin; ends with the ``with``. What else is ``replaced`` is as for
+    ``recipe``."""
     configuration = folder / "envoy.yaml"
     configuration.write_text(
         recipe(
@@ -59,6 +60,7 @@ def envoy(folder: Path, grpc_port: int, origin: str) -> Generator[Envoy]:
             upstream=("port_value: 50051", f"port_value: {grpc_port}"),
             admin=("port_value: 9901", "port_value: 0"),
             origin=("http://localhost:3000", origin),
+            **replaced,
         )
     )
     address = folder / "admin"

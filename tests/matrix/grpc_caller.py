@@ -15,6 +15,7 @@ from tests.matrix import rpc
 from tests.matrix.notation import Call, Script, Stop
 from tests.matrix.reply import Reply
 from tests.matrix.transports import UNARY
+from tests.waits import LONGEST
 
 
 class Made(Protocol):
@@ -48,7 +49,7 @@ class GrpcCaller:
             conductor = asyncio.create_task(self._conduct(script.stops if script else [], made, reading))
             reader = asyncio.create_task(self._read(made, reading))
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(LONGEST):
                     await asyncio.shield(reader)
             finally:
                 made.cancel()

@@ -13,6 +13,7 @@ import httpx
 from tests.matrix.notation import Call, Script, Stop
 from tests.matrix.reply import Reply
 from tests.matrix.transports import ACCEPT, RPC_STREAMS, WHOLE
+from tests.waits import LONGEST
 
 _BEAT = {
     "sse": re.compile(rb"(?:^|\n):\n$"),
@@ -20,8 +21,8 @@ _BEAT = {
     "ndjson": re.compile(rb"(?:^|\n)\n$"),
     **dict.fromkeys(RPC_STREAMS, re.compile(rb"(?:^|\n)00 \{\}$")),
 }
-_LONGEST = 10
-_TIMEOUT = httpx.Timeout(_LONGEST)
+
+_TIMEOUT = httpx.Timeout(LONGEST)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the usual context reads all certificates of the machine
 
 
@@ -48,7 +49,7 @@ class HttpCaller:
         reading = _Reading()
         conductor = asyncio.create_task(self._conduct(script.stops if script else [], reading))
         try:
-            async with asyncio.timeout(_LONGEST):  # signs of life are no end
+            async with asyncio.timeout(LONGEST):  # signs of life are no end
                 await self._read(call, reading)
         finally:
             conductor.cancel()

@@ -15,6 +15,7 @@ from websockets.typing import Origin, Subprotocol
 from tests.matrix.notation import Call, Script, Stop
 from tests.matrix.reply import Reply
 from tests.matrix.server import Server
+from tests.waits import LONGEST
 
 SUBPROTOCOL = Subprotocol("deltawire.v1")
 WAITS = "unconnected"
@@ -94,7 +95,7 @@ class WsCaller:
 async def _read(socket: ClientConnection, reading: _Reading) -> bool:
     """The messages until the terminal event. Whether it came."""
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LONGEST):
             while True:
                 message = await socket.recv()
                 assert isinstance(message, str)

@@ -1,7 +1,7 @@
 """What the engine asks of a provider and of an observer, and what it hands to them."""
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from msgspec import Struct
@@ -49,6 +49,13 @@ class OutputSchema:
     schema: JsonSchema
 
 
+@dataclass(slots=True)
+class Meter:
+    """What an attempt has cost so far, as its provider told it: known of one that is cut, too."""
+
+    usage: Usage | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """One try at one provider: everything that the provider needs to know of a run."""
@@ -60,6 +67,7 @@ class Attempt:
     seed: int | None
     output: OutputSchema | None
     pulse: Pulse
+    meter: Meter = field(default_factory=Meter)
 
 
 class Provider(Protocol):

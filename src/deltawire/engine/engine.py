@@ -18,7 +18,7 @@ from msgspec import UNSET
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error, Event, Finished, FinishReason, Started, Text, Usage
 from deltawire.domain.function import Function
-from deltawire.domain.ports import Attempt, Completion, Observer
+from deltawire.domain.ports import Attempt, Completion, Meter, Observer
 from deltawire.domain.prompt import Message, instructed, messages_of
 from deltawire.domain.run import InstructedRequest, RunRecord, RunRequest, new_run_id
 from deltawire.engine.attempts import Attempts
@@ -67,6 +67,7 @@ class Run:
         self._deadline: Deadline | None = None
         self._attempts: Attempts | None = None
         self._usage: Usage | None = None
+        self._meter = Meter()
         self._first_content: float | None = None
         self._stopped: RunError | None = None
         self._over = False
@@ -183,6 +184,7 @@ class Run:
             seed=wanted.seed,
             output=plan.function.output.schema,
             pulse=deadline,
+            meter=self._meter,
         )
         attempts = self._attempts = Attempts(way, attempt, deadline)
         return plan, attempts, deadline
@@ -217,7 +219,7 @@ class Run:
         """Raises ``RunError`` for an answer that is none."""
         if completion is None:
             raise RunError(Reason.internal, "the provider's stream ended without a completion")
-        self._usage = _sum(self._usage, completion.usage)
+        self._usage, self._meter.usage = _sum(self._usage, completion.usage), None
         read = partial(answer.finish, completion, attempts.attempt.max_tokens)
         # A long answer would keep all other runs waiting while it is read, and the pool may be full of who blocks.
         output = await asyncio.to_thread(_contained, answer.function, read) if answer.is_long else read()
@@ -251,7 +253,7 @@ class Run:
             model=self._model_name(),
             outcome=outcome,
             message=message,
-            usage=self._usage,
+            usage=_sum(self._usage, self._meter.usage),
             attempts=self._attempts.count if self._attempts else 0,
             first_content=self._first_content,
             total=self._time() - self._arrived,

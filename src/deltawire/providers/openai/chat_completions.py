@@ -56,7 +56,9 @@ class ChatCompletions:
                     if not chunk:
                         raise
                 received()
-                for piece in reply.read(chunk):
+                pieces = reply.read(chunk)
+                attempt.meter.usage = reply.usage
+                for piece in pieces:
                     yield piece
             if reply.failure is not None:
                 raise reply.failure

@@ -35,11 +35,11 @@ class Reply:
         "_reader",
         "_refusal",
         "_typed",
-        "_usage",
         "_warned",
         "done",
         "failure",
         "finish_reason",
+        "usage",
     )
 
     def __init__(self, foreign: Foreign, max_event_bytes: int, *, typed: bool) -> None:
@@ -48,7 +48,7 @@ class Reply:
         self._reader = SseReader(max_event_bytes)
         self._merger = Merger()
         self._refusal: list[str] = []
-        self._usage: Usage | None = None
+        self.usage: Usage | None = None
         self._warned = False
         self.finish_reason: FinishReason | None = None
         self.failure: RunError | None = None
@@ -89,7 +89,7 @@ class Reply:
         if self._refusal and reason is FinishReason.stop:
             reason = FinishReason.refusal
         refusal = foreign_errors.quote("".join(self._refusal), self._foreign.secrets)
-        return Completion(finish_reason=reason, usage=self._usage, refusal=refusal or None)
+        return Completion(finish_reason=reason, usage=self.usage, refusal=refusal or None)
 
     def _take(self, data: bytes, *, last: bool) -> None:
         if data == b"[DONE]":
@@ -114,7 +114,7 @@ class Reply:
             self._fail(foreign_errors.from_stream(self._foreign.provider, code, words, self._foreign.secrets))
             return
         if chunk.usage is not None:
-            self._usage = chunk.counted() or self._usage  # servers that repeat it send running totals: the last counts
+            self.usage = chunk.counted() or self.usage  # servers that repeat it send running totals: the last counts
         choice = chunk.choice()
         if choice is not None:
             self._choose(choice)
