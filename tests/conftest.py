@@ -36,6 +36,7 @@ def environment(provider: Provider) -> Generator[dict[str, str]]:
             "OPENAI_API_KEY": "the-provider-key",
             "OPENAI_BASE_URL": provider.base_url,
             "DELTAWIRE_PROVIDERS__OPENAI__KEEP_ALIVE": "0",  # what a call meets must not depend on the one before it
+            "DELTAWIRE_BREAKER__FAILURES": "0",  # likewise
             "DELTAWIRE_PROVIDERS__REFUSED__BASE_URL": f"http://127.0.0.1:{refused}/v1",
             "DELTAWIRE_PROVIDERS__DEAF__BASE_URL": f"http://127.0.0.1:{deaf}/v1",
         }
@@ -57,6 +58,23 @@ def hurried_server(environment: dict[str, str], tmp_path_factory: pytest.TempPat
         "DELTAWIRE_GRPC__STATUS_HOLD": "0.05",
     }
     with serving(tmp_path_factory.mktemp("hurried"), {**environment, **hurry}) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def narrow_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """The same with a place for one run."""
+    with serving(tmp_path_factory.mktemp("narrow"), {**environment, "DELTAWIRE_MAX_RUNS": "1"}) as server:
+        yield server
+
+
+BREAKS_AT_ONCE = {"DELTAWIRE_BREAKER__FAILURES": "1", "DELTAWIRE_BREAKER__PAUSE": "600"}
+
+
+@pytest.fixture(scope="session")
+def wary_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """The same, where one failure is enough to leave a model alone for the rest of the session."""
+    with serving(tmp_path_factory.mktemp("wary"), {**environment, **BREAKS_AT_ONCE}) as server:
         yield server
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from deltawire.bootstrap.doctor.limits import InForce, contradictions
 from deltawire.domain.limits import Timeouts
@@ -99,3 +100,9 @@ def test_limits_of_different_rooms_are_compared(toml: str, function: InForce, ex
 
 def test_ports_that_are_off_are_not_the_same() -> None:
     assert told('port = "off"\ngrpc_port = 0') == []
+
+
+@pytest.mark.parametrize(("hedge_after", "level"), [(None, []), (59.0, []), (60.0, ["trouble"]), (90.0, ["trouble"])])
+def test_a_second_attempt_that_never_comes_is_a_trouble(hedge_after: float | None, level: list[str]) -> None:
+    never = structs.replace(one(), hedge_after=hedge_after)
+    assert [found[0] for found in told("", never) if found[1].startswith("hedge_after")] == level

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -25,6 +25,7 @@ from deltawire.conventions import Place, conventional
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.limits import Timeouts
 from deltawire.domain.options import FunctionSettings
+from deltawire.engine.breaker import BreakerSettings
 from deltawire.observers.log import LogSettings
 from deltawire.origins import PREFIX, Origins, Written, section_at, way_out
 from deltawire.providers.local.settings import LocalSettings
@@ -75,8 +76,12 @@ class Settings(BaseSettings):
     """``provider:model`` for functions that name none."""
     article_function: str = "chat"
     """The function that answers the prompts of the streaming-chat article's surface."""
+    max_runs: PositiveInt = 1000
+    """Runs under way at once, on all transports together. Each has a connection to its caller and one to its provider,
+    and may keep a request and a typed answer of some MiB."""
     timeouts: Timeouts = Timeouts()
     """For all functions; ``[functions.NAME.timeouts]`` for one."""
+    breaker: BreakerSettings = BreakerSettings()
     functions: dict[str, FunctionSettings] = {}
     providers: dict[str, Entry] = {}
     local: LocalSettings = LocalSettings()

@@ -23,6 +23,7 @@ from deltawire.domain.events import Error, Event, Finished, FinishReason, Reason
 from deltawire.domain.function import Function
 from deltawire.domain.ports import Attempt, Completion
 from deltawire.domain.run import RunRequest, RunSettings
+from deltawire.engine.breaker import BreakerSettings
 from deltawire.providers.scripted import Scripted, Step
 from deltawire.settings import Settings
 
@@ -51,7 +52,7 @@ class Client:
         self.provider = Scripted(*always)
         self._core = build_core(
             {function.name: function for function in functions},
-            Settings.model_construct(),
+            Settings.model_construct(breaker=BreakerSettings(failures=0)),  # a test's failures are meant
             [],
             model="scripted:script",
             providers={"scripted": self.provider},

@@ -1,15 +1,19 @@
 """Each cell of ``docs/contract.md``: what the page says is what comes, byte for byte."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import BREAKS_AT_ONCE
+from tests.contract.places import one_under_way
 from tests.matrix.cells import CONTRACT, Cell
 from tests.matrix.document import Block
 from tests.matrix.http_caller import HttpCaller
-from tests.matrix.server import Server, serving
-from tests.matrix.stage import Matrix
+from tests.matrix.notation import Call
+from tests.matrix.server import APP, Server, serving
+from tests.matrix.stage import Matrix, in_process
 from tests.matrix.transports import CONNECT
 from tests.matrix.ws_caller import WAITS
 
@@ -22,12 +26,15 @@ LOGGED = {"chat_stream": "chat", "grpc_invoke": "grpc", "grpc_web_text": "grpc_w
 """By what name the log knows a transport, where it has no other word for it."""
 
 
-def cells(*, hurried: bool, drains: bool = False) -> pytest.MarkDecorator:
-    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains) == (hurried, drains)]
+def cells(
+    *, hurried: bool = False, drains: bool = False, full: bool = False, ill: bool = False
+) -> pytest.MarkDecorator:
+    wanted = (hurried, drains, full, ill)
+    chosen = [cell for cell in CONTRACT.cells if (cell.hurried, cell.drains, cell.full, cell.ill) == wanted]
     return pytest.mark.parametrize("cell", [pytest.param(cell, id=cell.id) for cell in chosen])
 
 
-@cells(hurried=False)
+@cells()
 async def test_the_page_says_what_comes(matrix: Matrix, cell: Cell) -> None:
     await play(cell, matrix, matrix.server)
 
@@ -40,7 +47,21 @@ async def test_the_page_says_what_comes_when_headers_are_out_early(
     await play(cell, matrix, hurried_server)
 
 
-@cells(hurried=False, drains=True)
+@cells(ill=True)
+async def test_the_page_says_what_comes_of_a_model_that_is_left_alone(
+    matrix: Matrix, wary_server: Server, cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in BREAKS_AT_ONCE.items():
+        monkeypatch.setenv(name, value)
+    core, records = in_process(APP)
+    wary = replace(matrix, core=core, records=records)
+    await wary.caller("engine" if cell.transport == "engine" else "json", wary_server).call(Call(cell.row["function"]))
+    wary.logged(cell.transport, wary_server)
+    await play(cell, wary, wary_server)
+    await core.close()
+
+
+@cells(drains=True)
 async def test_the_page_says_what_comes_while_the_server_shuts_down(
     matrix: Matrix, environment: dict[str, str], tmp_path: Path, cell: Cell
 ) -> None:
@@ -51,6 +72,19 @@ async def test_the_page_says_what_comes_while_the_server_shuts_down(
             cell.outcome_logged,
             "canceled",
         ]
+
+
+@cells(hurried=False, full=True)
+async def test_the_page_says_what_comes_when_no_place_is_free(
+    matrix: Matrix, narrow_server: Server, monkeypatch: pytest.MonkeyPatch, cell: Cell
+) -> None:
+    monkeypatch.setenv("DELTAWIRE_MAX_RUNS", "1")
+    core, records = in_process(APP)
+    narrow = Matrix(matrix.provider, narrow_server, core, records)
+    narrow_server.log.new()
+    async with one_under_way(narrow, "engine" if cell.transport == "engine" else "json"):
+        await play(cell, narrow, narrow_server)
+    await core.close()
 
 
 OTHER = [block for section in CONTRACT.sections if section.title == "Other paths" for block in section.blocks]

@@ -149,6 +149,7 @@ class Relay:
     def __init__(self) -> None:
         self._writers: list[asyncio.StreamWriter] = []
         self._pumps: list[asyncio.Task[None]] = []
+        self._ended = False
         self.port = 0
 
     @classmethod
@@ -157,8 +158,12 @@ class Relay:
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             server.close()
+            relay._writers = [writer]
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
             relay._writers = [far_writer, writer]
+            if relay._ended:  # before it reached that far
+                relay.end("close")
+                return
             relay._pumps = [asyncio.create_task(_pump(*ends)) for ends in ((reader, far_writer), (far_reader, writer))]
 
         server = await asyncio.start_server(accept, "127.0.0.1", 0)
@@ -166,6 +171,7 @@ class Relay:
         return relay
 
     def end(self, way: str) -> None:
+        self._ended = True
         for pump in self._pumps:
             pump.cancel()
         for writer in self._writers:

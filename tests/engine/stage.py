@@ -11,6 +11,7 @@ from deltawire.domain.errors import Reason
 from deltawire.domain.events import Error, Event, Finished
 from deltawire.domain.function import Function
 from deltawire.domain.run import RunRecord, RunRequest, RunSettings
+from deltawire.engine.breaker import BreakerSettings
 from deltawire.engine.engine import Engine, Run
 from deltawire.engine.plan import Model, Plan, Way
 from deltawire.providers.scripted import Scripted, Step
@@ -69,12 +70,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(functions: Sequence[Function], *always: Step, **others: Scripted) -> AsyncGenerator[Stage, None]:
+async def stage(
+    functions: Sequence[Function], *always: Step, breaker: BreakerSettings | None = None, **others: Scripted
+) -> AsyncGenerator[Stage, None]:
     """Functions without a model of their own run on a provider that always says the same; ``others`` are more."""
     provider, records = Scripted(*always), list[RunRecord]()
     core = build_core(
         {function.name: function for function in functions},
-        Settings.model_construct(model="scripted:script"),
+        Settings.model_construct(model="scripted:script", breaker=breaker or BreakerSettings()),
         [_Memory(records)],
         providers={"scripted": provider, **others},
     )

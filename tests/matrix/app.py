@@ -46,6 +46,11 @@ def spare(message: str) -> str:
     return message
 
 
+@function(retries=0, models=["openai:m", "openai:n"], hedge_after=0.1)
+def eager(message: str) -> str:
+    return message
+
+
 @function(
     retries=0,
     variants=[Variant("a", weight=9, model="openai:m"), Variant("b", model="openai:n", max_tokens=7)],

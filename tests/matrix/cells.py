@@ -37,6 +37,7 @@ OPEN = {
     "length": "<length>",
     "created": "<created>",
     "etag": "<etag>",
+    "wait": "<wait>",
 }
 """What only the reply can tell."""
 
@@ -65,6 +66,16 @@ class Cell:
     def drains(self) -> bool:
         """Whether the server shuts down in it: it must be one of its own."""
         return self.call().drains
+
+    @property
+    def ill(self) -> bool:
+        """Whether the model must have failed before: its server has a breaker, and is none of the others."""
+        return self.call().ill
+
+    @property
+    def full(self) -> bool:
+        """Whether the server's one place must be taken."""
+        return self.call().full
 
     @property
     def reason(self) -> str | None:
@@ -226,8 +237,8 @@ class Contract:
             "status": reason.get("status"),
             "phrase": _phrase(reason.get("status", "")),
             "title": reason.get("reason", "").replace("_", " "),
-            "retry_after": retry_after,
-            "retry_after_ceiling": str(ceil(float(retry_after))) if retry_after else None,
+            "retry_after": f"{retry_after}.0" if retry_after == OPEN["wait"] else retry_after,
+            "retry_after_ceiling": _whole_seconds(retry_after),
             "partial": "true" if row["text"] else "false",
             "shape": _SHAPES.get(transport, '{"input": …}'),
             "path": path,
@@ -285,7 +296,9 @@ def _rpc_values(
     model = (row.get("usage") or "").split()
     code = reason.get("code")
     status = None if code is None else CONNECT_HTTP_STATUS[Code(code)]
-    wait = float(row.get("retry_after") or 0)
+    open_wait = row.get("retry_after") == OPEN["wait"]
+    wait = 0.0 if open_wait else float(row.get("retry_after") or 0)
+    delay = (f"{wait:.0f}s" if wait == int(wait) else f"{wait:.3f}s") if wait else None
     return {
         "media": MEDIA.get(transport),
         "rpc_variant": row.get("variant") or None,
@@ -296,8 +309,12 @@ def _rpc_values(
         "grpc_status": None if code is None else str(GRPC_STATUS[Code(code)]),
         "connect_status": None if status is None else str(status),
         "connect_phrase": _phrase(str(status)),
-        "retry_delay": (f"{wait:.0f}s" if wait == int(wait) else f"{wait:.3f}s") if wait else None,
+        "retry_delay": f"{OPEN['wait']}s" if open_wait else delay,
     }
+
+
+def _whole_seconds(retry_after: str | None) -> str | None:
+    return retry_after if retry_after in (None, OPEN["wait"]) else str(ceil(float(retry_after)))
 
 
 def _usage(counts: str) -> str:

@@ -194,6 +194,10 @@ class Call:
     """How many runs are under way on the call's socket. Where it is one, that has the same id."""
     drains: bool = False
     """Whether the server shuts down before the call."""
+    ill: bool = False
+    """Whether the function's model has failed as often as it may before the call."""
+    full: bool = False
+    """Whether the server has as many runs as it may have."""
 
     @classmethod
     def read(cls, function: str, notation: str) -> "Call":
@@ -222,8 +226,12 @@ class Call:
                 call.accept = rest
             case "deadline":
                 call.deadline = float(rest)
+            case "after" if rest == "failures":
+                call.ill = True
             case "after":
                 call.others = 1 if rest == "its like" else int(rest.removesuffix(" others"))
+            case "on":
+                call.full = True
             case "while":
                 call.drains = True
             case "body":

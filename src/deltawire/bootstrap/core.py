@@ -11,6 +11,8 @@ from deltawire.bootstrap.resolve import ResolvedWay, resolved
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.function import Function
 from deltawire.domain.ports import Observer, Provider
+from deltawire.engine.admission import Admission
+from deltawire.engine.breaker import Breaker
 from deltawire.engine.engine import Engine
 from deltawire.engine.plan import Model, Plan, Way
 from deltawire.providers import registry
@@ -56,15 +58,16 @@ def build_core(
         if only is None or name == only
     }
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="deltawire")
-    return Core(Engine(plans, observers, pool), opened.all(), pool)
+    return Core(Engine(plans, observers, pool, Admission(settings.max_runs)), opened.all(), pool)
 
 
 class _Providers:
-    """Opens each provider that is named, once."""
+    """Opens each provider that is named, once, and has a breaker for each model."""
 
     def __init__(self, settings: Settings, ready: dict[str, Provider]) -> None:
         self._settings = settings
         self._open: dict[str, Provider] = ready
+        self._breakers: dict[str, Breaker] = {}
 
     def all(self) -> list[Provider]:
         return list(self._open.values())
@@ -81,7 +84,8 @@ class _Providers:
         key = name if provider == "local" and provider not in self._open else provider
         if key not in self._open:
             self._open[key] = self._opened(provider, model, function)
-        return Model(name, model, self._open[key])
+        breaker = self._breakers.setdefault(name, Breaker(name, self._settings.breaker))
+        return Model(name, model, self._open[key], breaker)
 
     def _opened(self, name: str, model: str, function: str) -> Provider:
         if name == "local":

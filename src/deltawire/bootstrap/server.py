@@ -16,6 +16,7 @@ from typing_extensions import override
 from deltawire.bootstrap import ports
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.open_files import allow_open_files
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.observers.log import Formatter, LogSettings
 from deltawire.settings import Settings, say_unless_said
@@ -31,6 +32,8 @@ _PONG_TIMEOUT = 20.0
 """Seconds after which a WebSocket whose caller has not answered a ping is given up."""
 
 _REFUSED = "ASGI callable returned without completing handshake"
+_OF_CALLERS = ("Invalid encoding on ", "ExecuteBatchError raised in core by servicer method ")
+"""What gRPC logs, with a traceback, of what its callers do."""
 
 logger = logging.getLogger("deltawire")
 
@@ -44,6 +47,7 @@ def configure_logging(settings: LogSettings) -> None:
     root.setLevel(settings.level.upper())
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(_was_no_error)
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_ours)
 
 
 def build_http(core: Core, settings: Settings) -> ASGIApp:
@@ -61,6 +65,7 @@ def is_loopback(host: str) -> bool:
 def serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; a second one ends at once. ``bound`` is HTTP's socket, where HTTP is served.
     ``ready`` is called when calls are accepted. Raises ``DeclarationError`` where the gRPC port is not to be had."""
+    allow_open_files(settings.max_runs)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(core, settings, bound, ready))
 
@@ -201,3 +206,9 @@ def _was_no_error(record: logging.LogRecord) -> bool:
     if isinstance(error, ResponseAborted | asyncio.CancelledError | UnicodeDecodeError):
         return False
     return not record.msg.startswith(_REFUSED)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """What a caller sends beside its message, and nobody here reads, need not be text; and a caller may leave while it
+    is being answered."""
+    return not record.msg.startswith(_OF_CALLERS)

@@ -111,6 +111,7 @@ class Declared(TypedDict, total=False):
     max_tokens: int | None
     timeouts: Timeouts | None
     retries: int | None
+    hedge_after: float | None
     repair: bool | None
     max_answer_bytes: int | None
 

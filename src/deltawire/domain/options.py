@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from deltawire.domain.limits import Timeouts
+from deltawire.domain.limits import Seconds, Timeouts
 
 
 def _split(value: object) -> object:
@@ -47,6 +47,9 @@ class Options(BaseModel):
     retries: NonNegativeInt = 2
     """How often a failed attempt is tried again at the same model before there is content, where that cannot bill
     twice."""
+    hedge_after: Seconds | None = None
+    """Seconds without content after which a second attempt is made beside the first: at the next model, or at the same
+    one. Whichever brings content first is the answer, the other is broken off; both may be billed."""
     repair: bool = False
     """Whether a typed answer that is not valid is asked for once more, where the caller has seen nothing yet."""
     max_answer_bytes: PositiveInt = 4 * 1024 * 1024

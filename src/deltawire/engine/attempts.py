@@ -11,27 +11,14 @@ from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece
 from deltawire.domain.ports import Attempt, Completion
 from deltawire.domain.prompt import Message
+from deltawire.engine.breaker import Trial
 from deltawire.engine.deadlines import Deadline
-from deltawire.engine.plan import Way
+from deltawire.engine.hedge import ANOTHER_MAY_DO, Leg, raced
+from deltawire.engine.plan import Model, Way
 
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 8.0
 _LONGEST_PAUSE_BEFORE_FALLBACK = 1.0
-
-_ANOTHER_MAY_DO = frozenset(
-    {
-        Reason.connect_timeout,
-        Reason.first_token_timeout,
-        Reason.upstream_unreachable,
-        Reason.upstream_error,
-        Reason.upstream_truncated,
-        Reason.upstream_invalid,
-        Reason.upstream_auth,
-        Reason.upstream_rate_limited,
-        Reason.outcome_unknown,
-    }
-)
-"""Failures of a model or its provider. What is wrong with the call, or was refused for its content, stays so."""
 
 
 class Attempts:
@@ -39,10 +26,11 @@ class Attempts:
 
     The same model is asked again only where no work can have started or the provider said so (``RunError.retry_safe``).
     A pause that the deadline would not survive is not begun: the caller gets the error, with its ``retry_after``, while
-    it can still use it. Nor is a long one while there is another model to ask.
+    it can still use it. Nor is a long one while there is another model to ask. A model whose breaker is open is passed
+    over.
     """
 
-    __slots__ = ("_asked", "_deadline", "_others", "attempt", "count", "model", "way")
+    __slots__ = ("_asked", "_deadline", "_others", "_trial", "attempt", "count", "model", "way")
 
     def __init__(self, way: Way, attempt: Attempt, deadline: Deadline) -> None:
         """``attempt`` is what is asked of each model; its own model does not matter."""
@@ -50,56 +38,143 @@ class Attempts:
         self.attempt = attempt
         self._deadline = deadline
         self._asked = 0
-        self.model, *self._others = way.models
+        self._others = list(way.models)
+        self._trial: Trial | None = None
+        self.model = way.models[0]
         """The one that is being asked, or has answered."""
         self.count = 0
 
     async def pieces(self) -> AsyncGenerator[Piece | Completion, None]:
         """The pieces of the one attempt that brought content (or ended without any), and its completion."""
+        shut = self._turn_to_next()
+        if shut is not None:
+            raise shut
         while True:
-            self.count += 1
-            self._asked += 1
             committed = False
-            self._deadline.begin_attempt()
             try:
-                async with aclosing(self.model.provider.stream(replace(self.attempt, model=self.model.id))) as pieces:
+                async with aclosing(self._asking()) as pieces:
                     async for piece in pieces:
-                        committed = True  # from here on the caller has seen output: no retry
+                        if not committed:
+                            committed = True  # from here on the caller has seen output: no retry
+                            self._report_answer()
                         yield piece
+                self._report_completion()
                 return
             except RunError as error:
+                self._report(error)
                 if committed:
                     raise
-                pause = self._pause_after(error)
+                failure = error
             except asyncio.CancelledError:
-                failure = None if committed or not self._others else self._deadline.claim_attempt(_ANOTHER_MAY_DO)
-                if failure is None:
+                self._report(self._deadline.error)
+                claimed = None if committed or not self._others else self._deadline.claim_attempt(ANOTHER_MAY_DO)
+                if claimed is None:
                     raise
-                pause = self._pause_after(failure)
+                failure = claimed
             self._deadline.end_attempt()
-            await asyncio.sleep(pause)
+            await self._get_ready_after(failure)
 
-    def again(self, messages: tuple[Message, ...]) -> AsyncGenerator[Piece | Completion, None]:
+    async def again(self, messages: tuple[Message, ...]) -> AsyncGenerator[Piece | Completion, None]:
         """Ask the model that has answered once more, with these messages after the first ones."""
-        self.count += 1
-        self._deadline.begin_attempt()
-        again = replace(self.attempt, model=self.model.id, messages=(*self.attempt.messages, *messages))
-        return self.model.provider.stream(again)
+        try:
+            attempt = replace(self.attempt, messages=(*self.attempt.messages, *messages))
+            async with aclosing(self._plain(attempt)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            self._report_completion()
+        except RunError as error:
+            self._report(error)
+            raise
+        except asyncio.CancelledError:
+            self._report(self._deadline.error)
+            raise
 
-    def _pause_after(self, error: RunError) -> float:
-        """How long to wait before the next attempt, which may be one at the next model. Raises the error if there is
-        none to be made."""
+    def _asking(self) -> AsyncGenerator[Piece | Completion, None]:
+        hedge_after = self.way.options.hedge_after
+        if hedge_after is None:
+            return self._plain(self.attempt)
+        assert self._trial is not None, "a model is asked when its breaker has let us in"
+        return raced(self._leg(self.model, self._trial), hedge_after, self._second, self._settle)
+
+    def _plain(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
+        self._count()
+        self._deadline.begin_attempt()
+        return self.model.provider.stream(replace(attempt, model=self.model.id))
+
+    def _leg(self, model: Model, trial: Trial) -> Leg:
+        self._count()
+        return Leg(model, trial, self.attempt, self.way.options.timeouts, self._deadline)
+
+    def _second(self) -> Leg | None:
+        """The next model that may be asked, or the same one again."""
+        for model in (*self._others, self.model):
+            try:
+                trial = model.breaker.admit()
+            except RunError:
+                continue
+            if model in self._others:
+                self._others.remove(model)
+            return self._leg(model, trial)
+        return None
+
+    def _settle(self, leg: Leg) -> None:
+        """Of two legs this one is left: its answer, or its failure, is the run's."""
+        self.model, self._trial = leg.model, leg.trial
+
+    def _count(self) -> None:
+        self.count += 1
+        self._asked += 1
+
+    async def _get_ready_after(self, error: RunError) -> None:
+        """Wait until the same model may be asked again, or turn to the next. Raises the error if there is nobody to be
+        asked."""
         pause = self._backoff(error)
-        patience = _LONGEST_PAUSE_BEFORE_FALLBACK if self._others else self._deadline.remaining()
-        if error.retry_safe and self._asked <= self.way.options.retries and pause < patience:
-            return pause
-        if not self._others or error.reason not in _ANOTHER_MAY_DO:
+        patience = self._deadline.remaining()
+        if self._others:
+            patience = min(patience, _LONGEST_PAUSE_BEFORE_FALLBACK)
+        again = error.retry_safe and self._asked <= self.way.options.retries and not self.model.breaker.is_open
+        if again and pause < patience:
+            await asyncio.sleep(pause)
+            try:
+                self._trial = self.model.breaker.admit()
+            except RunError:
+                pass  # meanwhile others have found it ill, too
+            else:
+                return
+        if error.reason not in ANOTHER_MAY_DO or self._turn_to_next() is not None:
             raise error
-        self.model = self._others.pop(0)
-        self._asked = 0
-        return 0.0
+
+    def _turn_to_next(self) -> RunError | None:
+        """Turn to the next model that may be asked. ``None``, or why there is none: of those that are left alone, the
+        one that may be asked the soonest."""
+        soonest = RunError(Reason.upstream_unreachable, "no model is left to be asked")
+        while self._others:
+            model = self._others.pop(0)
+            try:
+                self._trial = model.breaker.admit()
+            except RunError as shut:
+                if soonest.retry_after is None or (shut.retry_after or 0.0) < soonest.retry_after:
+                    soonest = shut
+                continue
+            self.model, self._asked = model, 0
+            return None
+        return soonest
 
     def _backoff(self, error: RunError) -> float:
         """Exponential, with jitter on its upper half, and never shorter than what the provider asked for."""
         pause = min(_FIRST_PAUSE * 2 ** (self._asked - 1), _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
         return max(pause, error.retry_after or 0.0)
+
+    # What the breaker hears. A run that its caller left says nothing about the model.
+
+    def _report_answer(self) -> None:
+        if self._trial is not None:
+            self._trial.answered()
+
+    def _report_completion(self) -> None:
+        if self._trial is not None:
+            self._trial.completed()
+
+    def _report(self, error: RunError | None) -> None:
+        if self._trial is not None and error is not None:
+            self._trial.failed(error.reason)

@@ -171,13 +171,21 @@ class Deadline:
         if now >= self._total_at:
             self.stop(_timeout(Reason.total_timeout, "the run did not end", self.total))
         elif now >= self._connect_at:
-            self.stop(_timeout(Reason.connect_timeout, "no connection to the provider", self._timeouts.connect))
+            self.stop(not_connected(self._timeouts))
         elif now >= self._first_token_at:
-            self.stop(_timeout(Reason.first_token_timeout, "the model said nothing", self._timeouts.first_token))
+            self.stop(said_nothing(self._timeouts))
         elif now >= self._idle_at():
             self.stop(_timeout(Reason.idle_timeout, "the model fell silent in the middle of its answer", self._idle))
         else:
             self._set(self._due())
+
+
+def not_connected(timeouts: Timeouts) -> RunError:
+    return _timeout(Reason.connect_timeout, "no connection to the provider", timeouts.connect)
+
+
+def said_nothing(timeouts: Timeouts) -> RunError:
+    return _timeout(Reason.first_token_timeout, "the model said nothing", timeouts.first_token)
 
 
 def _timeout(reason: Reason, what: str, seconds: float) -> RunError:

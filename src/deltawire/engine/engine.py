@@ -11,7 +11,8 @@ from contextlib import aclosing
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 from msgspec import UNSET
 
@@ -21,6 +22,7 @@ from deltawire.domain.function import Function
 from deltawire.domain.ports import Attempt, Completion, Meter, Observer
 from deltawire.domain.prompt import Message, instructed, messages_of
 from deltawire.domain.run import InstructedRequest, RunRecord, RunRequest, new_run_id
+from deltawire.engine.admission import Admission
 from deltawire.engine.attempts import Attempts
 from deltawire.engine.deadlines import Deadline
 from deltawire.engine.output import Answer
@@ -32,12 +34,20 @@ _FAILED = "run %s of %s failed"
 
 
 class Engine:
-    """Holds the functions that are served. ``pool`` runs those that may block."""
+    """Holds the functions that are served. ``pool`` runs those that may block. Without ``admission`` there may be any
+    number of runs."""
 
-    def __init__(self, plans: Mapping[str, Plan], observers: Sequence[Observer], pool: Executor) -> None:
+    def __init__(
+        self,
+        plans: Mapping[str, Plan],
+        observers: Sequence[Observer],
+        pool: Executor,
+        admission: Admission | None = None,
+    ) -> None:
         self.plans = plans
         self.observers = observers
         self.pool = pool
+        self.admission = admission or Admission()
 
     def arrive(self, transport: str) -> "Run":
         """A request has arrived: from here it has a run id, and its time counts."""
@@ -54,7 +64,11 @@ class Engine:
 
 
 class Run:
-    """One call of a function, from its arrival to its terminal event. Is observed exactly once."""
+    """One call of a function, from its arrival to its terminal event. Is observed exactly once.
+
+    A transport that waits for the rest of a request takes a place for the run before (``admit``), and keeps the run in
+    a ``with`` until it is over: whatever happens meanwhile, the place is given back.
+    """
 
     def __init__(self, engine: Engine, transport: str) -> None:
         self.id = new_run_id()
@@ -70,7 +84,27 @@ class Run:
         self._meter = Meter()
         self._first_content: float | None = None
         self._stopped: RunError | None = None
+        self._has_place = False
         self._over = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._has_place and not self._over:  # the request was never complete
+            if error is None or isinstance(error, asyncio.CancelledError):
+                self._observe(Reason.canceled, "the caller left")
+            else:
+                logger.error("run %s failed before it began", self.id, exc_info=error)
+                self._observe(Reason.internal, _internal().message)
+
+    def admit(self) -> None:
+        """Take a place among the runs under way, once. Raises ``RunError`` (overloaded) where there is none."""
+        if not self._has_place:
+            self._engine.admission.enter()
+            self._has_place = True
 
     async def events(
         self, name: str, request: RunRequest, *, whole: bool = False, strict: bool = False
@@ -82,6 +116,7 @@ class Run:
         too. ``strict`` turns every finish reason but ``stop`` into an error, as it is for typed functions anyway.
         """
         try:
+            self.admit()
             plan, attempts, deadline = await self._begin(name, request)
             answer = Answer(plan.function, attempts.way.options, whole=whole, strict=strict)
             stream = attempts.pieces()
@@ -243,6 +278,8 @@ class Run:
         if self._over:
             return
         self._over = True
+        if self._has_place:
+            self._engine.admission.leave()
         if self._deadline is not None:
             self._deadline.close()
         record = RunRecord(

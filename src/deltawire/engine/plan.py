@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from deltawire.domain.function import Function
 from deltawire.domain.options import Options
 from deltawire.domain.ports import Provider
+from deltawire.engine.breaker import NEVER_OPENS, Breaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,8 @@ class Model:
     name: str
     id: str
     provider: Provider
+    breaker: Breaker = NEVER_OPENS
+    """One for each name, whichever functions use the model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ def _in_force(
             max_tokens=way.options.max_tokens,
             max_answer_bytes=one.function.settings.max_answer_bytes,
             models=way.models,
+            hedge_after=way.options.hedge_after,
         )
         for name, one in found.items()
         for way in one.ways

@@ -25,6 +25,7 @@ class InForce(Struct, frozen=True, kw_only=True):
     max_tokens: int | None
     max_answer_bytes: int
     models: tuple[str, ...]
+    hedge_after: float | None = None
 
 
 def contradictions(settings: Settings, functions: Iterable[InForce]) -> list[Finding]:
@@ -60,6 +61,13 @@ def _of_a_function(settings: Settings, one: InForce) -> Iterator[Finding]:
     timeouts = one.timeouts
     for longer, shorter in _PAIRS:
         yield from _longer(longer, getattr(timeouts, longer), shorter, getattr(timeouts, shorter), timeouts)
+    if one.hedge_after is not None and one.hedge_after >= timeouts.first_token:
+        yield Finding(
+            "trouble",
+            "hedge_after",
+            f"hedge_after ({one.hedge_after:g} s) is not shorter than first_token ({timeouts.first_token:g} s), "
+            "which ends the first attempt before there is a second",
+        )
     hold, said = settings.http.status_hold, "status_hold" in settings.http.model_fields_set
     if hold > timeouts.total:
         yield Finding(

@@ -45,6 +45,7 @@ class Calls:
         call = asyncio.current_task()
         assert call is not None
         self._under_way[call] = run
+        call.add_done_callback(self._under_way.pop)  # not before gRPC has sent the answer or the status
         try:
             outcome = await self._outcome(context, run, reply, play)
             if isinstance(outcome, Error):
@@ -56,7 +57,6 @@ class Calls:
             raise asyncio.CancelledError from None
         finally:
             reply.close()
-            del self._under_way[call]
         return outcome
 
     async def ended(self) -> None:

@@ -1,9 +1,9 @@
 """The section ``[grpc]`` of the settings."""
 
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from deltawire.domain.limits import Seconds, SecondsOrZero
 
@@ -11,7 +11,7 @@ from deltawire.domain.limits import Seconds, SecondsOrZero
 class GrpcSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_message_bytes: PositiveInt = 1024 * 1024
+    max_message_bytes: Annotated[PositiveInt, Field(lt=2**31)] = 1024 * 1024
     """The largest request. A larger one is refused before it is used."""
     status_hold: SecondsOrZero = 10.0
     """Seconds for which a stream waits for its first content before its initial metadata goes out."""

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from deltawire.domain.errors import RunError
 from deltawire.domain.events import Event, Finished, Started, Text
 from deltawire.domain.run import MaxTokens, RunRequest, Seed
-from deltawire.engine.engine import Engine
+from deltawire.engine.engine import Engine, Run
 from deltawire.transports import codec
 from deltawire.transports.article import MAX_TOKENS, SEED, TEMPERATURE, prompt_request, prompted
 from deltawire.transports.http.article_events import Encoder
@@ -51,9 +51,13 @@ class StreamPrompt:
         self._function = function
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._engine.arrive("article") as run:
+            await self._run(run, scope, receive, send)
+
+    async def _run(self, run: Run, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        run = self._engine.arrive("article")
         try:
+            run.admit()
             must_be_json(headers.getlist("content-type"))
             body = await read_body(headers, receive, self._settings.max_body_bytes)
             request = codec.decode(_requests, body, '{"prompt": "…"}')

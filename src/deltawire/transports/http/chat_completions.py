@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error, Finished
-from deltawire.engine.engine import Engine
+from deltawire.engine.engine import Engine, Run
 from deltawire.transports.http import chat_reply
 from deltawire.transports.http.chat_request import RequestError, chat_request
 from deltawire.transports.http.conversation import Conversation
@@ -32,9 +32,13 @@ class ChatCompletions:
         self._conversations = {name: Conversation.of(plan.function) for name, plan in engine.plans.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._engine.arrive("chat") as run:
+            await self._run(run, scope, receive, send)
+
+    async def _run(self, run: Run, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        run = self._engine.arrive("chat")
         try:
+            run.admit()
             must_be_json(headers.getlist("content-type"))
             request = chat_request(await read_body(headers, receive, self._settings.max_body_bytes))
             function = self._engine.plan(request.model).function

@@ -35,8 +35,14 @@ class RunFunction:
         headers = Headers(scope=scope)
         media = negotiate(", ".join(headers.getlist("accept")), _OFFERED)
         stream = _STREAMS.get(media or "")
-        run = self._engine.arrive(stream.name if stream else "json" if media else "http")
+        with self._engine.arrive(stream.name if stream else "json" if media else "http") as run:
+            await self._run(run, media, scope, receive, send)
+
+    async def _run(self, run: Run, media: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        stream = _STREAMS.get(media or "")
         try:
+            run.admit()
             if media is None:
                 raise RunError(
                     Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"

@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 
 from deltawire.domain.errors import RunError
 from deltawire.domain.events import Finished
-from deltawire.engine.engine import Engine
+from deltawire.engine.engine import Engine, Run
 from deltawire.transports import codec
 from deltawire.transports.http.replies import send_json, send_problem
 from deltawire.transports.http.request import cancelled_when_left, read_body
@@ -22,8 +22,12 @@ class Invoke:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        run = self._engine.arrive("invoke")
+        with self._engine.arrive("invoke") as run:
+            await self._run(run, scope, receive, send)
+
+    async def _run(self, run: Run, scope: Scope, receive: Receive, send: Send) -> None:
         try:
+            run.admit()
             body = await read_body(Headers(scope=scope), receive, self._settings.max_body_bytes)
             request = codec.invoke_request(body)
         except RunError as error:

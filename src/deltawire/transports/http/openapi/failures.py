@@ -40,6 +40,7 @@ _REQUEST = frozenset(
         Reason.unsupported_media,
         Reason.request_too_large,
         Reason.expectation_failed,
+        Reason.overloaded,
         Reason.forbidden,
     }
 )

@@ -59,8 +59,14 @@ class UnaryCall:
         if wire is None:
             await _refuse_media(self._engine, send, headers, self._wires)
             return
-        run = self._engine.arrive(wire.transport)
+        with self._engine.arrive(wire.transport) as run:
+            await self._run(run, wire, scope, receive, send)
+
+    async def _run(self, run: Run, wire: UnaryWire, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
         try:
+            if self._procedure.has_runs:
+                run.admit()
             timeout = wire.timeout(headers)
             read = await _reading(wire, headers, receive, self._settings.max_body_bytes)
             answer = self._procedure.prepare(run, read, timeout)
@@ -91,8 +97,13 @@ class StreamCall:
         if wire is None:
             await _refuse_media(self._engine, send, headers, self._wires)
             return
-        run = self._engine.arrive(wire.transport)
+        with self._engine.arrive(wire.transport) as run:
+            await self._run(run, wire, scope, receive, send)
+
+    async def _run(self, run: Run, wire: StreamWire, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
         try:
+            run.admit()
             timeout = wire.timeout(headers)
             read = await _reading(wire, headers, receive, self._settings.max_body_bytes)
             events = self._procedure.events(run, read, timeout)
