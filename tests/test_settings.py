@@ -173,6 +173,7 @@ def test_another_file_may_be_named_and_must_then_exist(tmp_path: Path, monkeypat
         ("DELTAWIRE_HTTP__STATUS_HOLD", "long", "Input should be a valid number, unable to parse string as a number"),
         ("DELTAWIRE_http__STATUS_HOLD", "-1", "Input should be greater than or equal to 0"),
         ("DELTAWIRE_PORT", "http", "a port is a number up to 65535, or off"),
+        ("DELTAWIRE_GRPC__MAX_MESSAGE_BYTES", "2147483648", "Input should be less than 2147483648"),
         ("DELTAWIRE_PORT", "65536", "Input should be less than or equal to 65535"),
         ("DELTAWIRE_FUNCTIONS__TOLD__MAX_TOKENS", "0", "Input should be greater than 0"),
     ],

@@ -1,5 +1,6 @@
 """A body is read by the cheaper way just as aiohttp reads it."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -66,5 +67,17 @@ async def test_a_body_of_nothing_and_one_that_is_cut_end_as_they_do() -> None:
         read = reading(content)
         assert await read() == b"a"
         gate.open()
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await read()
+
+
+async def test_a_connection_that_ended_unsaid_is_the_providers_failure() -> None:
+    """aiohttp closes it at a malformed chunk, and tells nobody; to read then is a ``RuntimeError`` of its own."""
+    gate = Gate()
+    async with content_of(head(), body(b"a"), gate.wait(), raw(b"zz\r\n")) as content:
+        read = reading(content)
+        assert await read() == b"a"
+        gate.open()
+        await asyncio.sleep(0.1)  # the reader is elsewhere meanwhile
         with pytest.raises(aiohttp.ClientPayloadError):
             await read()

@@ -16,6 +16,7 @@ from typing_extensions import override
 from deltawire.bootstrap import ports
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.limits import Config
 from deltawire.bootstrap.open_files import allow_open_files
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
 from deltawire.observers.log import Formatter, LogSettings
@@ -32,6 +33,8 @@ _PONG_TIMEOUT = 20.0
 """Seconds after which a WebSocket whose caller has not answered a ping is given up."""
 
 _REFUSED = "ASGI callable returned without completing handshake"
+_OF_CALLERS = ("Invalid encoding on ", "ExecuteBatchError raised in core by servicer method ")
+"""What gRPC logs, with a traceback, of what its callers do."""
 
 logger = logging.getLogger("deltawire")
 
@@ -45,6 +48,7 @@ def configure_logging(settings: LogSettings) -> None:
     root.setLevel(settings.level.upper())
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(_was_no_error)
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_ours)
 
 
 def build_http(core: Core, settings: Settings) -> ASGIApp:
@@ -113,7 +117,7 @@ async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
 
 
 def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
-    return uvicorn.Config(
+    config = Config(
         build_http(core, settings),
         http=Connection,
         ws=WebSocketProtocol,
@@ -130,6 +134,8 @@ def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_DRAIN,
     )
+    config.limits = settings.http
+    return config
 
 
 async def _serve_grpc(rpc: "GrpcServer", stop: "_Stop") -> None:
@@ -203,3 +209,9 @@ def _was_no_error(record: logging.LogRecord) -> bool:
     if isinstance(error, ResponseAborted | asyncio.CancelledError | UnicodeDecodeError):
         return False
     return not record.msg.startswith(_REFUSED)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """What a caller sends beside its message, and nobody here reads, need not be text; and a caller may leave while it
+    is being answered."""
+    return not record.msg.startswith(_OF_CALLERS)

@@ -9,14 +9,18 @@ a part for each token that is a tenth of what a token costs.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeAlias
 
-from aiohttp import StreamReader
+from aiohttp import ClientPayloadError, StreamReader
 
 _KNOWN = {"_buffer", "_buffer_offset", "_cursor", "_eof", "_exception", "_http_chunk_splits", "_protocol", "_size"}
 
 
-def reading(content: StreamReader) -> Callable[[], Awaitable[bytes]]:
-    """What does the same as ``content.readany``."""
+Read: TypeAlias = "Callable[[], Awaitable[bytes]]"
+
+
+def reading(content: StreamReader) -> Read:
+    """What does as ``content.readany``, but that a connection which ended unsaid is a failure of the provider's."""
     if type(content) is StreamReader and set(StreamReader.__slots__) >= _KNOWN:
         return partial(_read_any, content)
     return content.readany
@@ -27,6 +31,8 @@ async def _read_any(content: StreamReader) -> bytes:
         raise content._exception
     parts = content._buffer
     while not parts and not content._eof:
+        if not content._protocol.connected:  # aiohttp closed it, because the body is malformed
+            raise ClientPayloadError("the body ends unsaid")
         await content._wait("readany")
     if len(parts) != 1 or content._buffer_offset or content._protocol._reading_paused:
         return content._read_nowait(-1)

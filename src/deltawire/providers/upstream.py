@@ -18,6 +18,7 @@ import aiohttp
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.ports import Pulse
 from deltawire.providers import foreign_errors
+from deltawire.providers.body_reader import reading
 
 _LONGEST_ERROR_BODY = 64 * 1024
 _DRAIN_SECONDS = 1.0
@@ -153,10 +154,10 @@ class Upstream:
 
     async def _refused(self, response: aiohttp.ClientResponse, asking: Asking) -> RunError:
         """A status says enough: its body is read as far as it comes soon and whole."""
-        body = b""
+        body, read = b"", reading(response.content)
         try:
             async with asyncio.timeout(_DRAIN_SECONDS):
-                while len(body) < _LONGEST_ERROR_BODY and (received := await response.content.readany()):
+                while len(body) < _LONGEST_ERROR_BODY and (received := await read()):
                     body += received
         except (TimeoutError, aiohttp.ClientError, ConnectionError):
             pass
@@ -217,9 +218,10 @@ def come_before_the_cut(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
+    read = reading(response.content)
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
-            while await response.content.readany():
+            while await read():
                 pass
     except (TimeoutError, aiohttp.ClientError, ConnectionError):
         pass

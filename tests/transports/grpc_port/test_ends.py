@@ -10,10 +10,15 @@ import pytest
 from grpc import aio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
+from deltawire.transports.grpc.server import GrpcServer
+from deltawire.transports.grpc.settings import GrpcSettings
 from deltawire.v1 import functions_pb2 as pb
+from tests.cli.command import free_port
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
+from tests.matrix.stage import Matrix
 from tests.transports.grpc_port.caller import Functions, Health, channel, said
+from tests.transports.grpc_port.frames import GOAWAY, call, frames, room
 from tests.upstream import Gate, done, finish, head, silence, text
 
 pytestmark = pytest.mark.anyio
@@ -82,6 +87,60 @@ async def test_a_second_signal_ends_the_runs_as_canceled_and_closes_the_provider
     lines = ending_server.log.new()
     assert not [line for line in lines if "trace" in line]
     assert [line["outcome"] for line in lines if line["logger"] == "deltawire.run"] == ["canceled"] * 2
+
+
+async def test_what_does_not_end_in_its_time_is_ended_by_the_server(matrix: Matrix) -> None:
+    matrix.provider.script(head(), text("Hel"), silence())
+    served = GrpcServer(matrix.core.engine, GrpcSettings(), "say")
+    port = free_port()
+    await served.start("127.0.0.1", port)
+    async with channel(port) as opened:
+        events = aiter(Functions(opened).stream(said()))
+        await anext(events)
+        await served.drain(0.2)
+        with pytest.raises(aio.AioRpcError):
+            await _read(events)
+    [line] = matrix.logged("engine")
+    assert (line["outcome"], line["message"]) == ("canceled", "the server is ending")
+
+
+async def test_an_answer_that_is_being_read_is_read_to_its_end(ending_server: Server, upstream: Provider) -> None:
+    upstream.script(head(), *[text("x" * 50_000)] * 20, finish("stop"), done())
+    async with frames(ending_server.grpc_port) as caller:
+        caller.send(call(b"/deltawire.v1.Functions/Invoke", said().SerializeToString()))
+        async with asyncio.timeout(5):
+            while len(caller.data) < 65_535:  # for more there is no room
+                await caller.next()
+        os.kill(ending_server.pid, signal.SIGTERM)
+        async with asyncio.timeout(5):
+            while await caller.next() != GOAWAY:
+                pass
+        caller.send(room(1_000_000))
+        assert b"grpc-status\x010" in await caller.ended()
+        assert caller.data.count(b"x") == 1_000_000
+    await _gone(ending_server)
+    assert not [line for line in ending_server.log.new() if "trace" in line]
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+async def test_an_answer_that_nobody_reads_holds_the_server_for_a_while_only(
+    ending_server: Server, upstream: Provider, signals: int
+) -> None:
+    upstream.script(head(), *[text("x" * 50_000)] * 20, finish("stop"), done())
+    async with frames(ending_server.grpc_port) as caller:
+        caller.send(call(b"/deltawire.v1.Functions/Invoke", said().SerializeToString()))
+        async with asyncio.timeout(5):
+            while len(caller.data) < 65_535:
+                await caller.next()
+        os.kill(ending_server.pid, signal.SIGTERM)
+        while await caller.next() != GOAWAY:
+            pass
+        if signals == 2:
+            os.kill(ending_server.pid, signal.SIGTERM)
+        else:
+            caller.writer.transport.abort()
+        await _gone(ending_server)
+    assert not [line for line in ending_server.log.new() if "trace" in line]
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])

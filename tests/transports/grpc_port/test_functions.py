@@ -20,6 +20,7 @@ from deltawire.v1 import functions_pb2 as pb
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
 from tests.transports.grpc_port.caller import Health, channel, functions, reason, said
+from tests.transports.grpc_port.frames import GOAWAY, PING, frame, frames
 from tests.upstream import Gate, answer, done, finish, head, role, silence, text, usage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("fresh")]
@@ -211,6 +212,14 @@ async def test_three_hundred_streams_on_one_channel_come_to_their_end(server: Se
     assert {line["outcome"] for line in await server.logged(300)} == {"stop"}
 
 
+async def test_more_calls_at_once_than_grpc_itself_lets_wait_are_all_answered(server: Server) -> None:
+    async with functions(server.grpc_port) as stub:
+        calls = [stub.invoke(said(function="nobody")) for _ in range(2500)]
+        codes = [await call.code() for call in calls]
+    assert set(codes) == {grpc.StatusCode.NOT_FOUND}
+    assert len(server.runs_logged()) == 2500
+
+
 async def test_the_older_chats_stream_is_text_alone(server: Server) -> None:
     request = UserRequest(prompt="hi").SerializeToString()
     async with channel(server.grpc_port) as opened:
@@ -284,28 +293,9 @@ with grpc.insecure_channel("127.0.0.1:{server.grpc_port}") as channel:
 
 async def test_a_caller_may_ping_every_second_without_a_call(server: Server) -> None:
     """gRPC's own default takes one every five minutes, and none without a call."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.grpc_port)
-    writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(_SETTINGS))
-    acknowledged = 0
-    async with asyncio.timeout(20):
-        while acknowledged < 4:  # beyond two that come too early the connection is ended
+    async with frames(server.grpc_port) as caller, asyncio.timeout(20):
+        for _ in range(4):  # beyond two that come too early the connection is ended
             await asyncio.sleep(1.05)
-            writer.write(_frame(_PING, bytes(8)))
-            while True:
-                head = await reader.readexactly(9)
-                kind, flags = head[3], head[4]
-                await reader.readexactly(int.from_bytes(head[:3], "big"))
-                assert kind != _GOAWAY
-                if (kind, flags) == (_PING, _ACK):
-                    break
-            acknowledged += 1
-    writer.close()
-
-
-_SETTINGS, _PING, _GOAWAY = 4, 6, 7
-_ACK = 1
-
-
-def _frame(kind: int, payload: bytes = b"") -> bytes:
-    """HTTP/2 (RFC 9113, §4.1), on the connection itself."""
-    return len(payload).to_bytes(3, "big") + bytes([kind, 0]) + bytes(4) + payload
+            caller.send(frame(PING, bytes(8)))
+            while (kind := await caller.next()) != PING:
+                assert kind != GOAWAY

@@ -80,6 +80,7 @@ async def test_callers_must_show_theirs(environment: dict[str, str], files: File
         ({"TLS_KEY": "."}, "grpc.tls_key: . cannot be read: is a directory"),
         ({"TLS_KEY": "roots.pem"}, "are no certificate and its key in PEM"),
         ({"TLS_KEY": "other.pem"}, "are no certificate and its key in PEM"),
+        ({"TLS_CERT": "marked.pem"}, "gRPC cannot use the certificate in marked.pem or "),
         ({"TLS_CLIENT_CA": "key.pem"}, "grpc.tls_client_ca: key.pem holds no certificate in PEM"),
     ],
 )
@@ -87,6 +88,7 @@ async def test_files_that_cannot_be_used_are_an_error_at_start(
     files: Files, tmp_path: Path, changed: dict[str, str], complaint: str
 ) -> None:
     (tmp_path / "other.pem").write_bytes(files.authority.issue_cert(_NAME).private_key_pem.bytes())
+    (tmp_path / "marked.pem").write_bytes(b"\xef\xbb\xbf" + files.cert.read_bytes())  # OpenSSL takes it
     settings = {
         **files.settings(mutual=True),
         **{f"DELTAWIRE_GRPC__{name}": value for name, value in changed.items()},

@@ -11,7 +11,7 @@ import aiohttp
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece
 from deltawire.domain.ports import Attempt, Completion, OutputSchema
-from deltawire.providers.body_reader import reading
+from deltawire.providers.body_reader import Read, reading
 from deltawire.providers.openai.reply import Foreign, Reply
 from deltawire.providers.openai.request import request_body
 from deltawire.providers.openai.strict_schema import StrictSchema, strict
@@ -42,12 +42,12 @@ class ChatCompletions:
         )
         reply = Reply(Foreign(self._name, asking.secrets), self._wire.max_event_bytes, typed=attempt.output is not None)
         async with self._upstream.post(self._wire.path(attempt.model), body, attempt.pulse, asking) as response:
+            read, received = reading(response.content), attempt.pulse.received
             if self._is_whole(response):
-                pieces = reply.read_whole(await self._whole(response))
+                pieces = reply.read_whole(await self._whole(read))
                 for piece in pieces:
                     yield piece
-            read, received = reading(response.content), attempt.pulse.received
-            tail = _Tail(response)
+            tail = _Tail(response, read)
             while not reply.done:
                 try:
                     chunk = await (read() if reply.finish_reason is None else tail.read())
@@ -87,9 +87,9 @@ class ChatCompletions:
                 message = f"the provider '{self._name}' answered with {other[:80]}, not with events"
                 raise RunError(Reason.upstream_invalid, message)
 
-    async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _whole(self, read: Read) -> bytes:
         body = bytearray()
-        while received := await response.content.readany():
+        while received := await read():
             body += received
             if len(body) > self._wire.max_event_bytes:
                 limit = self._wire.max_event_bytes
@@ -110,10 +110,11 @@ class _Tail:
     """What comes after the finish reason: the usage and an end marker, if a server sends them. The answer is complete,
     so a server that says no more, or hangs up, has done no harm."""
 
-    __slots__ = ("_response", "_until")
+    __slots__ = ("_read", "_response", "_until")
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, read: Read) -> None:
         self._response = response
+        self._read = read
         self._until: float | None = None
 
     async def read(self) -> bytes:
@@ -122,7 +123,7 @@ class _Tail:
             self._until = asyncio.get_running_loop().time() + _TAIL_SECONDS
         try:
             async with asyncio.timeout_at(self._until):
-                return await self._response.content.readany()
+                return await self._read()
         except TimeoutError:
             return b""
         except (aiohttp.ClientError, ConnectionError):

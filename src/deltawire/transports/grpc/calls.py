@@ -15,6 +15,7 @@ from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports.grpc.reply import SAME_MOMENT, Context, Reply
+from deltawire.transports.grpc.settings import GrpcSettings
 
 _T = TypeVar("_T")
 
@@ -31,8 +32,9 @@ logger = logging.getLogger("deltawire")
 class Calls:
     """Those that run a function."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, settings: GrpcSettings) -> None:
         self._engine = engine
+        self._write_timeout = settings.write_timeout
         self._under_way: dict[asyncio.Task[object], Run] = {}
 
     def __len__(self) -> int:
@@ -41,10 +43,11 @@ class Calls:
     async def serve(self, context: Context, play: Play[_T]) -> _T:
         """The call's answer; a failure has been sent as its status when this raises."""
         run = self._engine.arrive("grpc")
-        reply = Reply(context, run.id)
+        reply = Reply(context, run, self._write_timeout)
         call = asyncio.current_task()
         assert call is not None
         self._under_way[call] = run
+        call.add_done_callback(self._under_way.pop)  # not before gRPC has sent the answer or the status
         try:
             outcome = await self._outcome(context, run, reply, play)
             if isinstance(outcome, Error):
@@ -56,7 +59,6 @@ class Calls:
             raise asyncio.CancelledError from None
         finally:
             reply.close()
-            del self._under_way[call]
         return outcome
 
     async def ended(self) -> None:
@@ -73,9 +75,8 @@ class Calls:
         try:
             return await asyncio.shield(playing)
         except asyncio.CancelledError:
-            if reply.unread:
-                message = "the caller did not read until the run's time was over"
-                return run.refuse(RunError(Reason.total_timeout, message))
+            if reply.unread is not None:
+                return run.refuse(reply.unread)
             if _is_over(context):  # so is the run's own deadline, which ends it by its name
                 await asyncio.wait([playing], timeout=2 * SAME_MOMENT)
             run.cancel()

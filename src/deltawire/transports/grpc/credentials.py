@@ -19,6 +19,14 @@ def credentials(settings: GrpcSettings) -> grpc.ServerCredentials | None:
     return grpc.ssl_server_credentials([(key, certificate)], roots, require_client_auth=roots is not None)
 
 
+def unusable(settings: GrpcSettings) -> DeclarationError:
+    """For what is a certificate to OpenSSL, and none to gRPC, which has a TLS of its own."""
+    file = settings.tls_cert if settings.tls_client_ca is None else f"{settings.tls_cert} or {settings.tls_client_ca}"
+    return DeclarationError(
+        f"gRPC cannot use the certificate in {file}; take one in plain PEM whose key is RSA or ECDSA on P-256"
+    )
+
+
 def _read(file: Path, setting: str) -> bytes:
     try:
         return file.read_bytes()

@@ -3,26 +3,34 @@
 In and out are bytes; ``transports/protobuf.py`` reads and writes the messages.
 """
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import grpc
+from google.protobuf.message import Message
 
 from deltawire.article import stream_pb2 as article_pb
-from deltawire.domain.errors import RunError
+from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Error, Event, Started
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
 from deltawire.transports.article import prompt_request, prompted
 from deltawire.transports.grpc.calls import Calls
-from deltawire.transports.grpc.reply import Context, Reply
+from deltawire.transports.grpc.reply import SAME_MOMENT, Context, Reply
 from deltawire.transports.grpc.settings import GrpcSettings
 from deltawire.v1 import functions_pb2 as pb
 
 _Handlers: TypeAlias = "dict[str, grpc.RpcMethodHandler[bytes, bytes]]"
+
+# Where a call's one message is missing, gRPC would never answer. So it is told that there may be any number, and the
+# first is read here.
+Messages: TypeAlias = "AsyncIterator[bytes]"
+Body: TypeAlias = "bytes | object"
+"""``aio.EOF`` where there is none."""
 
 
 class Functions:
@@ -32,39 +40,39 @@ class Functions:
         self._engine = engine
         self._calls = calls
         self._hold = settings.status_hold
+        self._write_timeout = settings.write_timeout
         self._article_function = article_function
         self._listed = protobuf.functions(plan.function for plan in engine.plans.values())
 
-    def handlers(self) -> tuple[grpc.GenericRpcHandler, ...]:
-        functions: _Handlers = {
-            "List": grpc.unary_unary_rpc_method_handler(self.list),
-            "Invoke": grpc.unary_unary_rpc_method_handler(self.invoke),
-            "Stream": grpc.unary_stream_rpc_method_handler(self.stream),
+    def services(self) -> "dict[str, _Handlers]":
+        return {
+            protobuf.FUNCTIONS: {
+                "List": grpc.stream_unary_rpc_method_handler(self.list),
+                "Invoke": grpc.stream_unary_rpc_method_handler(self.invoke),
+                "Stream": grpc.stream_stream_rpc_method_handler(self.stream),
+            },
+            protobuf.ARTICLE: {"stream": grpc.stream_stream_rpc_method_handler(self.article)},
         }
-        article: _Handlers = {"stream": grpc.unary_stream_rpc_method_handler(self.article)}
-        return (
-            grpc.method_handlers_generic_handler(protobuf.FUNCTIONS, functions),
-            grpc.method_handlers_generic_handler(protobuf.ARTICLE, article),
-        )
 
-    async def list(self, body: bytes, context: Context) -> bytes:
+    async def list(self, _: Messages, context: Context) -> bytes:
+        body = await _received(context)
         try:
-            protobuf.parse(pb.ListRequest(), body)
+            _parse(pb.ListRequest(), body)
         except RunError as error:
             run = self._engine.arrive("grpc")
-            await Reply(context, run.id).fail(run.refuse(error))
+            await Reply(context, run, self._write_timeout).fail(run.refuse(error))
         return self._listed
 
-    async def invoke(self, body: bytes, context: Context) -> bytes:
-        return await self._calls.serve(context, partial(self._invoke, body))
+    async def invoke(self, _: Messages, context: Context) -> bytes:
+        return await self._calls.serve(context, partial(self._invoke, await _received(context)))
 
-    async def stream(self, body: bytes, context: Context) -> None:
-        await self._calls.serve(context, partial(self._stream, body))
+    async def stream(self, _: Messages, context: Context) -> None:
+        await self._calls.serve(context, partial(self._stream, await _received(context)))
 
-    async def article(self, body: bytes, context: Context) -> None:
-        await self._calls.serve(context, partial(self._article, body))
+    async def article(self, _: Messages, context: Context) -> None:
+        await self._calls.serve(context, partial(self._article, await _received(context)))
 
-    async def _invoke(self, body: bytes, run: Run, _reply: Reply, deadline: float | None) -> bytes | Error:
+    async def _invoke(self, body: Body, run: Run, _reply: Reply, deadline: float | None) -> bytes | Error:
         try:
             name, request = _named(body)
         except RunError as error:
@@ -72,7 +80,7 @@ class Functions:
         outcome = await run.outcome(name, request.within(deadline))
         return outcome if isinstance(outcome, Error) else protobuf.finished(outcome)
 
-    async def _stream(self, body: bytes, run: Run, reply: Reply, deadline: float | None) -> Error | None:
+    async def _stream(self, body: Body, run: Run, reply: Reply, deadline: float | None) -> Error | None:
         try:
             name, request = _named(body)
         except RunError as error:
@@ -80,10 +88,10 @@ class Functions:
         reply.hold(self._hold)
         return await _send(run.events(name, request.within(deadline)), protobuf.event, reply)
 
-    async def _article(self, body: bytes, run: Run, reply: Reply, deadline: float | None) -> Error | None:
+    async def _article(self, body: Body, run: Run, reply: Reply, deadline: float | None) -> Error | None:
         message = article_pb.UserRequest()
         try:
-            protobuf.parse(message, body)
+            _parse(message, body)
             name = prompted(self._engine, self._article_function)
         except RunError as error:
             return run.refuse(error)
@@ -108,7 +116,21 @@ async def _send(events: AsyncGenerator[Event, None], encode: Callable[[Event], b
     return None
 
 
-def _named(body: bytes) -> tuple[str, RunRequest]:
+async def _received(context: Context) -> Body:
+    body = cast(Body, await context.read())  # its type does not say that there may be none
+    if not isinstance(body, bytes):
+        await asyncio.sleep(SAME_MOMENT)  # nothing comes from a caller who is gone, too: gRPC then cancels us
+    return body
+
+
+def _named(body: Body) -> tuple[str, RunRequest]:
     message = pb.RunRequest()
-    protobuf.parse(message, body)
+    _parse(message, body)
     return message.function, protobuf.run_request(message)
+
+
+def _parse(message: Message, body: Body) -> None:
+    """Raises ``RunError`` (invalid_input)."""
+    if not isinstance(body, bytes):
+        raise RunError(Reason.invalid_input, "the request holds no whole message; send one")
+    protobuf.parse(message, body)

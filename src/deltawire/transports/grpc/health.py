@@ -2,18 +2,16 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import TypeAlias
 
 import grpc
-from grpc import aio
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-_Handlers: TypeAlias = "dict[str, grpc.RpcMethodHandler[HealthCheckRequest, HealthCheckResponse]]"
+from deltawire.domain.errors import RunError
+from deltawire.transports import protobuf
+from deltawire.transports.grpc.reply import Context
 
 SERVICE: str = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
-
-_Context: TypeAlias = "aio.ServicerContext[HealthCheckRequest, HealthCheckResponse]"
 
 
 class Health:
@@ -26,29 +24,43 @@ class Health:
     def stop(self) -> None:
         self._stopping.set()
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        codec = (HealthCheckRequest.FromString, HealthCheckResponse.SerializeToString)
-        methods: _Handlers = {
-            "Check": grpc.unary_unary_rpc_method_handler(self.check, *codec),
-            "Watch": grpc.unary_stream_rpc_method_handler(self.watch, *codec),
+    def methods(self) -> "dict[str, grpc.RpcMethodHandler[bytes, bytes]]":
+        return {
+            "Check": grpc.unary_unary_rpc_method_handler(self.check),
+            "Watch": grpc.unary_stream_rpc_method_handler(self.watch),
         }
-        return grpc.method_handlers_generic_handler(SERVICE, methods)
 
-    async def check(self, request: HealthCheckRequest, context: _Context) -> HealthCheckResponse:
-        if request.service not in self._known:
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"no service named '{request.service[:100]}'")
+    async def check(self, body: bytes, context: Context) -> bytes:
+        service = await _service(body, context)
+        if service not in self._known:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"no service named '{service[:100]}'")
         return self._state()
 
-    async def watch(self, request: HealthCheckRequest, context: _Context) -> None:
+    async def watch(self, body: bytes, context: Context) -> None:
         """Ends after NOT_SERVING, for it would keep the server from ending."""
-        if request.service not in self._known:
-            await context.write(HealthCheckResponse(status=HealthCheckResponse.SERVICE_UNKNOWN))
+        service = await _service(body, context)
+        if service not in self._known:
+            await context.write(_encoded(HealthCheckResponse.SERVICE_UNKNOWN))
         elif not self._stopping.is_set():
             await context.write(self._state())
         await self._stopping.wait()
-        if request.service in self._known:
+        if service in self._known:
             await context.write(self._state())
 
-    def _state(self) -> HealthCheckResponse:
+    def _state(self) -> bytes:
         stopping = self._stopping.is_set()
-        return HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING if stopping else HealthCheckResponse.SERVING)
+        return _encoded(HealthCheckResponse.NOT_SERVING if stopping else HealthCheckResponse.SERVING)
+
+
+async def _service(body: bytes, context: Context) -> str:
+    """The service that is asked for. A body that is no message would be an exception in the log, if gRPC read it."""
+    message = HealthCheckRequest()
+    try:
+        protobuf.parse(message, body)
+    except RunError as error:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, error.message)
+    return message.service
+
+
+def _encoded(status: HealthCheckResponse.ServingStatus) -> bytes:
+    return HealthCheckResponse(status=status).SerializeToString()
