@@ -18,7 +18,7 @@ done; \
 echo "deltawire needs Python 3.11 or newer$(if $(PYTHON),$(strip , and $(PYTHON) is not),: none was found). Name one: make PYTHON=/path/to/python3" >&2; exit 1
 endef
 
-.PHONY: help serve test check generate bench fuzz lock clean setup-serve setup-dev
+.PHONY: help serve test field check generate bench fuzz lock clean setup-serve setup-dev
 .DEFAULT_GOAL := help
 
 help: ## This list.
@@ -29,6 +29,9 @@ serve: setup-serve ## Serve examples/shop.py, or APP=file.py; ARGS='--port 8080'
 
 test: setup-dev ## Run the tests (ARGS='-k invoke': flags of pytest).
 	@$(bin)/python -m pytest $(ARGS)
+
+field: setup-dev ## Play the failures that people met with such servers, and account for each (ARGS='-k uf_01').
+	@$(bin)/python -m pytest tests/field -q $(ARGS)
 
 check: setup-dev ## Lint, formatting, types, and which room imports which.
 	@$(bin)/ruff check

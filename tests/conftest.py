@@ -51,10 +51,11 @@ def server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="session")
 def hurried_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
-    """The same with a short hold and quick heartbeats."""
+    """The same with a short hold, quick heartbeats, and little time for a body."""
     hurry = {
         "DELTAWIRE_HTTP__STATUS_HOLD": "0.05",
         "DELTAWIRE_HTTP__HEARTBEAT": "0.5",
+        "DELTAWIRE_HTTP__BODY_TIMEOUT": "0.4",
         "DELTAWIRE_GRPC__STATUS_HOLD": "0.05",
     }
     with serving(tmp_path_factory.mktemp("hurried"), {**environment, **hurry}) as server:

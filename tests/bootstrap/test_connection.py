@@ -1,23 +1,15 @@
 """A caller's connection ends although its caller does not read or stop sending, and carries what was pipelined."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import pytest
-import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.server import ServerState
+from starlette.types import Receive, Scope, Send
 
-from deltawire.bootstrap.connection import Connection
+from tests.bootstrap.listening import all_ended, listening
 
 pytestmark = pytest.mark.anyio
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
-
-
-class Hasty(Connection):
-    patience = 0.2
 
 
 async def long_answer(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
@@ -30,24 +22,20 @@ async def short_answer(scope: Scope, receive: Receive, send: Send) -> None:  # n
     await send({"type": "http.response.body"})
 
 
-@asynccontextmanager
-async def listening(app: ASGIApp) -> AsyncGenerator[tuple[int, ServerState], None]:
-    """Port, and what is open there."""
-    config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_keep_alive=1)
-    config.load()
-    state = ServerState()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Hasty(config, state, {}), "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1], state
-    finally:
-        server.close()
+async def kept_alive(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"x" * 16_000_000})
 
 
-async def all_ended(state: ServerState) -> None:
-    async with asyncio.timeout(5):
-        while state.connections:  # noqa: ASYNC110 - the server sets no event of ours
-            await asyncio.sleep(0.01)
+async def test_a_reply_in_one_piece_that_nobody_takes_is_dropped() -> None:
+    async with listening(kept_alive) as (port, state):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST)
+        async with asyncio.timeout(5):
+            while not state.total_requests:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+        await all_ended(state)
+        writer.transport.abort()
 
 
 async def test_a_connection_that_is_closed_ends_when_its_caller_takes_nothing_more() -> None:

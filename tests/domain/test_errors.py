@@ -12,7 +12,7 @@ _CODES = {
     "duplicate_id": "already_exists",
     "request_too_large overloaded upstream_rate_limited answer_too_large": "resource_exhausted",
     "draining upstream_unreachable upstream_error upstream_truncated upstream_invalid": "unavailable",
-    "connect_timeout first_token_timeout idle_timeout total_timeout": "deadline_exceeded",
+    "request_timeout connect_timeout first_token_timeout idle_timeout total_timeout": "deadline_exceeded",
     "canceled": "canceled",
     "unauthenticated": "unauthenticated",
     "forbidden": "permission_denied",

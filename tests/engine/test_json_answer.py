@@ -102,6 +102,34 @@ def test_plain_words_in_brackets_are_prose() -> None:
 
 
 @pytest.mark.parametrize(
+    "thoughts",
+    [
+        '<think>A draft: {"a": 2}, or [1</think>',
+        "<THINK>\n</THINK>\n\n",
+        "<reasoning>{</reasoning>",
+        'A draft: {"a": 2}, or [one]\n</think>\n',
+    ],
+)
+@pytest.mark.parametrize("answer", ['{"a": 1}', 'So: {"a": 1}', '```json\n{"a": 1}\n```'])
+def test_thoughts_in_tags_are_not_read(thoughts: str, answer: str) -> None:
+    assert json_text(thoughts + answer) == b'{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '<think>{"a": 1}',
+        '<think>{"a": 1}</think>',
+        '<think>{"a": 1}</think> I cannot say.',
+        '{"a": 1}</think> I cannot say.',
+        'Here: {"a": ["</think>", {"b": 1}',
+    ],
+)
+def test_a_draft_in_thoughts_and_a_part_of_data_that_names_their_tag_are_no_answer(answer: str) -> None:
+    assert json_text(answer) is None
+
+
+@pytest.mark.parametrize(
     ("answer", "text"),
     [
         ('{"a": [1, 2,], "b": 3,}', '{"a": [1, 2], "b": 3}'),
@@ -137,6 +165,7 @@ def test_so_01_d_a_quote_inside_a_string_is_refused() -> None:
         'said "stop", then left',
         "back\\slash at the end \\",
         "~~~\n}{][\n~~~",
+        "say <think> and </think>, then {go} on",
     ],
 )
 def test_so_01_e_strings_that_look_like_json_or_markdown_come_out_unchanged(value: str) -> None:
@@ -305,6 +334,8 @@ def test_nothing_raises_and_nothing_is_added(answer: str) -> None:
         "~~~\n",
         "\n```",
         '":[1]',
+        "</think>",
+        "{}</think>",
     ],
 )
 def test_time_grows_with_the_answer_and_not_with_its_square(unit: str) -> None:

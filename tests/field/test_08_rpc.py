@@ -51,7 +51,9 @@ each_stream = pytest.mark.parametrize("transport", RPC_STREAMS)
 ORIGIN = "https://shop.example"
 
 
-async def test_gr_01_a_caller_who_pings_through_a_silence_keeps_its_stream(matrix: Matrix) -> None:
+async def test_gr_01_a_caller_who_pings_through_a_silence_keeps_its_stream(
+    matrix: Matrix, large_server: Server
+) -> None:
     """gRPC's own default takes one ping every five minutes, and ends the connection at the third that is too early."""
     matrix.provider.script(head(), delay(seconds(60, 5.5)), text("one"), text("two"), *END)
     pings = [
@@ -59,7 +61,7 @@ async def test_gr_01_a_caller_who_pings_through_a_silence_keeps_its_stream(matri
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
     ]
-    async with functions(matrix.server.grpc_port, options=pings) as stub:
+    async with functions(large_server.grpc_port, options=pings) as stub:
         told = [event async for event in stub.stream(said())]
     assert "".join(event.text for event in told) == "onetwo"
     assert told[-1].HasField("finished")
@@ -77,11 +79,12 @@ def say(message: str) -> str:
 
 @pytest.fixture(scope="module")
 def large_server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
-    """Takes requests of 8 MiB."""
+    """Takes requests of 8 MiB, and waits for a first token for two minutes."""
     folder = tmp_path_factory.mktemp("large")
     app = folder / "large.py"
     app.write_text(LARGE_APP)
     limits = dict.fromkeys(["DELTAWIRE_GRPC__MAX_MESSAGE_BYTES", "DELTAWIRE_HTTP__MAX_BODY_BYTES"], str(8 * MIB))
+    limits["DELTAWIRE_TIMEOUTS__FIRST_TOKEN"] = "120"
     with serving(folder, {**environment, **limits}, app) as server:
         yield server
 

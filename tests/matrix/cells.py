@@ -59,8 +59,8 @@ class Cell:
 
     @property
     def hurried(self) -> bool:
-        """Whether the server's hold must be short."""
-        return "hold" in self.row["upstream"]
+        """Whether the server's hold must be short, or the time that it gives a body."""
+        return "hold" in self.row["upstream"] or self.call().stalls
 
     @property
     def drains(self) -> bool:

@@ -21,7 +21,8 @@ _BEAT = {
     "ndjson": re.compile(rb"(?:^|\n)\n$"),
     **dict.fromkeys(RPC_STREAMS, re.compile(rb"(?:^|\n)00 \{\}$")),
 }
-
+_STALL = 0.6
+"""Seconds; longer than what the hurried server gives a body."""
 _TIMEOUT = httpx.Timeout(LONGEST)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the usual context reads all certificates of the machine
 
@@ -100,7 +101,7 @@ class HttpCaller:
         return httpx.Request(
             call.method,
             self._url + (call.path or path),
-            content=_in_chunks(body) if call.chunked else body,
+            content=_stalling(body) if call.stalls else _in_chunks(body) if call.chunked else body,
             headers=headers,
             extensions={"timeout": _TIMEOUT.as_dict(), **({"trace": trace} if trace else {})},
         )
@@ -133,6 +134,12 @@ class HttpCaller:
 async def _in_chunks(body: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(body), 100_000):
         yield body[start : start + 100_000]
+
+
+async def _stalling(body: bytes) -> AsyncIterator[bytes]:
+    yield body[:5]
+    await asyncio.sleep(_STALL)  # it is time that is the subject, and the client reads nothing meanwhile
+    yield body[5:]
 
 
 def _head(response: httpx.Response) -> str:

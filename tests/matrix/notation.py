@@ -179,6 +179,8 @@ class Call:
     """Members beside the input, as they stand in the JSON."""
     body: bytes | None = None
     chunked: bool = False
+    stalls: bool = False
+    """Whether the body stops in the middle for longer than the hurried server waits."""
     path: str | None = None
     method: str = "POST"
     headers: dict[str, str] = field(default_factory=dict[str, str])
@@ -238,6 +240,8 @@ class Call:
                 call.drains = True
             case "when":
                 call.ends = True
+            case "body" if rest == "stalls":
+                call.stalls = True
             case "body":
                 call.body = _BODIES.get(rest, rest.encode())
                 call.chunked = rest.endswith("in chunks")

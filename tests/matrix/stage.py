@@ -1,11 +1,13 @@
 """Where a cell is played: the provider, a server or the engine, and what their logs say afterwards."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from deltawire.bootstrap.core import Core, build_core
 from deltawire.bootstrap.load import load_functions
+from deltawire.domain.function import Function
 from deltawire.observers.log import fields
 from deltawire.settings import Settings
 from tests.matrix.engine_caller import EngineCaller, Records
@@ -51,4 +53,10 @@ def http_caller(transport: str, server: Server) -> HttpCaller:
 def in_process(app: Path) -> tuple[Core, Records]:
     """The engine with the functions of ``app``, configured by the environment."""
     records = Records()
-    return build_core(load_functions(str(app)), Settings.load(), [records]), records
+    return build_core(_functions(app), Settings.load(), [records]), records
+
+
+@cache
+def _functions(app: Path) -> dict[str, Function]:
+    """They do not change, and to make their schemas takes longer than most tests."""
+    return load_functions(str(app))

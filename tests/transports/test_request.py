@@ -5,6 +5,7 @@ from starlette.datastructures import Headers
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.transports.http.request import read_body
+from deltawire.transports.http.settings import HttpSettings
 from tests.transports.asgi import GONE, Receives, part
 
 pytestmark = pytest.mark.anyio
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 async def read(receives: Receives, length: str | None = None, limit: int = 10) -> bytes:
     headers = Headers({} if length is None else {"content-length": length})
-    return await read_body(headers, receives, limit)
+    return await read_body(headers, receives, HttpSettings(max_body_bytes=limit))
 
 
 @pytest.mark.parametrize("length", [None, "10", "5", "0", "nonsense", "-1", "²"])

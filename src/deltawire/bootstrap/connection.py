@@ -6,52 +6,48 @@ and so sees no caller leave; and a caller that it has refused while that was sti
 """
 
 import asyncio
-import socket
-import struct
-import sys
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, cast
+from typing import cast
 
 from typing_extensions import override
-from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, Scope
+from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, Scope
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from deltawire.bootstrap.counted_transport import CountedTransport
 from deltawire.bootstrap.http10 import answer_until_closed
+from deltawire.bootstrap.limited_reading import LimitedReading
 from deltawire.transports.http.event_stream import ReplyNotRead
+from deltawire.transports.http.request import WHY
+from deltawire.transports.progress import Progress
 
-_RESET_ON_CLOSE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 _MOST_PIPELINED = 16
 """Requests that may wait while more is read; with more of them the caller's leaving is seen late."""
 
 
-class Connection(HttpToolsProtocol):
-    patience: ClassVar[float] = 30.0
-    """Seconds in which a caller must take something of what is left for it on a connection that is being closed."""
-
-    _running: RequestResponseCycle | None = None
-    """The request that is being answered; uvicorn's ``cycle`` is the one that came last."""
-    _watch: asyncio.TimerHandle | None = None
-    _unsent = 0
+class Connection(LimitedReading):
+    _counted: CountedTransport
+    _progress: Progress
     _lingering: asyncio.TimerHandle | None = None
-    """Everything is said, and what the caller is still sending is dropped."""
+    """Everything is said, and the caller is still sending."""
+    _why: str | None = None
+    """Why we have closed the connection in the middle of a reply."""
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  (so does uvicorn)
-        super().connection_made(transport)
-        self._of_replies = cast("asyncio.Transport", _OfReplies(transport, self._close))
+        self._counted = CountedTransport(transport)
+        super().connection_made(cast("asyncio.Transport", self._counted))
+        self._progress = Progress(self.limits.write_timeout, self._counted.taken, self._unread)
+        self._of_replies = cast("asyncio.Transport", _OfReplies(self._counted, self._close))
         self.app = partial(self._answer, self.app)
-        # One on which no request ever comes is idle, too.
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-        self._watch = self.loop.call_later(self.patience, self._look)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        for timer in (self._watch, self._lingering):
-            if timer is not None:
-                timer.cancel()
-        for cycle in (self._running, *(waiting for waiting, _ in self.pipeline)):
+        self._progress.stop()
+        if self._lingering is not None:
+            self._lingering.cancel()
+        for cycle in (self.answering, *(waiting for waiting, _ in self.pipeline)):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
                 cycle.message_event.set()
@@ -60,13 +56,10 @@ class Connection(HttpToolsProtocol):
     @override
     def handle_websocket_upgrade(self) -> None:
         super().handle_websocket_upgrade()  # from here the connection is another protocol's, which will hear of its end
-        if self._watch is not None:
-            self._watch.cancel()
+        self._progress.stop()
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._lingering is not None:
-            return
         super().data_received(data)
         few = 0 < len(self.pipeline) <= _MOST_PIPELINED
         if few and not self.transport.is_closing() and len(self.cycle.body) <= HIGH_WATER_LIMIT:
@@ -77,7 +70,7 @@ class Connection(HttpToolsProtocol):
         last = cast("RequestResponseCycle | None", self.cycle)
         super().on_headers_complete()
         if last is None or last.response_complete:
-            self._running = self.cycle
+            self.answering = self.cycle
         if self.cycle is last:  # the request is for a WebSocket
             return
         self.cycle.transport = self._of_replies
@@ -86,47 +79,51 @@ class Connection(HttpToolsProtocol):
 
     @override
     def on_response_complete(self) -> None:
-        self._running = self.pipeline[-1][0] if self.pipeline else None
+        self.answering = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
 
     async def _answer(
         self, app: ASGI3Application, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable
     ) -> None:
+        async def received() -> ASGIReceiveEvent:
+            message = await receive()
+            if self._why is not None and message["type"] == "http.disconnect":
+                message = cast("ASGIReceiveEvent", {**message, WHY: self._why})
+            return message
+
         try:
-            await app(scope, receive, send)
+            await app(scope, received, send)
         except ReplyNotRead:
-            self._reset()
+            self._counted.reset()
             raise
 
     def _close(self) -> None:
         """A caller whose bytes find a closed socket is reset, and may never read the reply (RFC 9112 §9.6): while its
         request is not complete, only our half of the connection is closed."""
-        if not self.cycle.more_body or self.pipeline or not self.transport.can_write_eof():
+        if not self.cycle.more_body or self.pipeline:
+            self.transport.close()
+        else:
+            self.close_when_sent()
+
+    @override
+    def close_when_sent(self) -> None:
+        self.is_refused = True
+        if not self.transport.can_write_eof():
             self.transport.close()
             return
-        self._lingering = self.loop.call_later(self.patience, self.transport.close)
+        self._lingering = self.loop.call_later(self.limits.write_timeout, self.transport.close)
         self.transport.write_eof()
         self.flow.resume_reading()
 
-    def _look(self) -> None:
-        """Reset a connection that is being closed and of which nothing was taken since the last look."""
-        unsent = self.transport.get_write_buffer_size() if self.transport.is_closing() else 0
-        if unsent and unsent == self._unsent:
-            self._reset()
-            return
-        self._unsent = unsent
-        self._watch = self.loop.call_later(self.patience, self._look)
-
-    def _reset(self) -> None:
-        """Close without a goodbye, so that the system forgets what it holds for the caller, too."""
-        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-        self.transport.abort()
+    def _unread(self) -> None:
+        self._why = f"the caller took nothing of the reply for {self.limits.write_timeout:g} s (http.write_timeout)"
+        self._counted.reset()
 
 
 class _OfReplies:
     """The connection as a reply sees it: who closes it need not know who is still sending."""
 
-    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+    def __init__(self, transport: CountedTransport, close: Callable[[], None]) -> None:
         self.write = transport.write
         self.is_closing = transport.is_closing
         self.close = close

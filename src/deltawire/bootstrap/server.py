@@ -15,6 +15,7 @@ from typing_extensions import override
 from deltawire.bootstrap import ports
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
+from deltawire.bootstrap.limits import Config
 from deltawire.bootstrap.open_files import allow_open_files
 from deltawire.bootstrap.shutdown import Shutdown, Stop
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
@@ -120,7 +121,7 @@ async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
 
 
 def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
-    return uvicorn.Config(
+    config = Config(
         build_http(core, settings),
         http=Connection,
         ws=WebSocketProtocol,
@@ -136,6 +137,8 @@ def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
         # Longer than the idle time of the usual balancers, which otherwise send a call on a connection that we close.
         timeout_keep_alive=75,
     )
+    config.limits = settings.http
+    return config
 
 
 class _Server(uvicorn.Server):

@@ -56,9 +56,11 @@ class Shutdown:
     async def run(self, stop: Stop) -> None:
         """Wait for a signal, and return when there is nothing more to wait for."""
         await stop.asked.wait()
-        self._leave()
+        self._announce()
         at_once = asyncio.ensure_future(stop.at_once.wait())
-        await _within(self._delay, at_once)
+        if self._delay:  # else whoever is told so must not be served a moment later
+            self._leave()
+            await _within(self._delay, at_once)
         self._engine.admission.drain()
         if self._http is not None:
             self._http.should_exit = True
@@ -80,6 +82,8 @@ class Shutdown:
         self._engine.admission.leaving()
         if self._rpc is not None:
             self._rpc.leaving()
+
+    def _announce(self) -> None:
         runs = len(self._engine.under_way)
         if runs:
             seconds = self._delay + self._timeout

@@ -4,22 +4,46 @@ In: faults of the caller, handshakes that cannot be read, a caller that is gone 
 Out: a refusal or a close frame that the caller gets to see, and a connection that is gone for certain.
 """
 
+import asyncio
+from asyncio.transports import BaseTransport
 from http import HTTPStatus
+from typing import cast
 
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from deltawire.bootstrap.counted_transport import CountedTransport
+from deltawire.bootstrap.limits import limits_of
 from deltawire.domain.limits import FAREWELL
+from deltawire.transports.http.request import WHY
 from deltawire.transports.http.websocket_connection import DRAIN
+from deltawire.transports.progress import Progress
 
 _GRACE = 1.0
 """Seconds for which what is written may still be on its way to a caller that is given up."""
 _NO_PONG = 1011
+_ABNORMAL = 1006  # RFC 6455 §7.4.1: it never goes over the wire
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
     """The protocol of one connection. uvicorn's own cuts all runs when the server shuts down, resets a caller that is
     still sending what is too large, and keeps a connection for ever whose caller does not read."""
+
+    _counted: CountedTransport
+    _progress: Progress
+    _write_timeout: float
+
+    @override
+    def connection_made(self, transport: BaseTransport) -> None:
+        self._write_timeout = limits_of(self.config).write_timeout
+        self._counted = CountedTransport(cast("asyncio.Transport", transport))
+        super().connection_made(cast("asyncio.Transport", self._counted))
+        self._progress = Progress(self._write_timeout, self._counted.taken, self._unread)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._progress.stop()
+        super().connection_lost(exc)
 
     @override
     def shutdown(self) -> None:
@@ -73,8 +97,14 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._tell(_NO_PONG, "")
         self.loop.call_later(_GRACE, self.transport.abort)
 
-    def _tell(self, code: int, reason: str) -> None:
+    def _unread(self) -> None:
+        why = f"the caller took nothing of its messages for {self._write_timeout:g} s (http.write_timeout)"
+        self.stop_keepalive()
+        self._tell(_ABNORMAL, "", why)
+        self._counted.reset()
+
+    def _tell(self, code: int, reason: str, why: str = "the caller left") -> None:
         """The app hears that the connection is over before it sends anything more, which would be its mistake."""
         self.disconnected = True
         self.writable.set()
-        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason, WHY: why})  # pyright: ignore[reportArgumentType]  (a word of our own)

@@ -48,6 +48,7 @@ class Reason(StrEnum):
     upgrade_required = "upgrade_required"
     method_not_allowed = "method_not_allowed"
     request_too_large = "request_too_large"
+    request_timeout = "request_timeout"
     expectation_failed = "expectation_failed"
     overloaded = "overloaded"
     draining = "draining"
@@ -95,6 +96,7 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.upgrade_required: _Meaning(Code.unimplemented, False),
     Reason.method_not_allowed: _Meaning(Code.unimplemented, False),
     Reason.request_too_large: _Meaning(Code.resource_exhausted, False),
+    Reason.request_timeout: _Meaning(Code.deadline_exceeded, True),
     Reason.expectation_failed: _Meaning(Code.unimplemented, False),
     Reason.overloaded: _Meaning(Code.resource_exhausted, True),
     Reason.draining: _Meaning(Code.unavailable, True),

@@ -24,6 +24,9 @@ _TOKEN = re.compile(
 )
 _WORDS_IN_BRACKETS = re.compile(r"""\[[^\[\]{}"',:]*+\]|\{[^\[\]{}"',:]*+\}""")
 _FENCED = re.compile(r"(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n(?P<inside>.*)\n[ \t]*(?P=fence)[`~]*", re.DOTALL)
+_THOUGHTS = "(?:think|thinking|thought|reasoning)>"
+_OPENS_THOUGHTS = re.compile("<" + _THOUGHTS, re.IGNORECASE)
+_CLOSES_THOUGHTS = re.compile("</" + _THOUGHTS, re.IGNORECASE)
 _QUOTED_KEY_BEFORE = re.compile(r'"[ \t\r\n]*:[ \t\r\n]*\Z')
 _QUOTED_KEY_AFTER = re.compile(rf'{_JSON_SPACE},{_JSON_SPACE}"')
 _NEAR = 64  # how far before a value a key's closing quote and colon can stand; bounds the search, not the answer
@@ -40,14 +43,49 @@ def json_text(answer: str) -> bytes | None:
       Plain words in brackets, as in ``[sic]``, are prose;
     - what a decoder cannot hold: lone surrogates, numbers beyond a double, nesting beyond the recursion limit.
 
+    Thoughts in tags, as ``<think>…</think>``, are not read. Some servers send the closing tag alone.
+
     Takes time in proportion to the length of ``answer``.
     """
     whole = answer.strip()
+    if (text := _value_alone(whole)) is not None:
+        return text
+    said = _without_thoughts(whole)
+    if said is not whole and (text := _value_alone(said)) is not None:
+        return text
+    return _value_in_prose(said)
+
+
+def _value_alone(whole: str) -> bytes | None:
     if (text := _strict(whole)) is not None:
         return text
-    if (fenced := _FENCED.fullmatch(whole)) and (text := _strict(fenced["inside"].strip())) is not None:
-        return text
-    return _value_in_prose(whole)
+    fenced = _FENCED.fullmatch(whole)
+    return fenced and _strict(fenced["inside"].strip())
+
+
+def _without_thoughts(whole: str) -> str:
+    """What comes after thoughts in tags. A draft in them is not the answer, even where no other follows."""
+    opened = _OPENS_THOUGHTS.match(whole)
+    closed = _CLOSES_THOUGHTS.search(whole)
+    if closed is None:
+        return "" if opened else whole
+    if opened is None and _may_be_data(whole, closed.start()):
+        return whole
+    return whole[closed.end() :].strip()
+
+
+def _may_be_data(answer: str, place: int) -> bool:
+    """Whether an object or array that begins before this place may go on behind it."""
+    position = 0
+    while bracket := _BRACKET.search(answer, position, place):
+        if words := _WORDS_IN_BRACKETS.match(answer, bracket.start(), place):
+            position = words.end()
+            continue
+        group = _group_at(answer, bracket.start())
+        if group is None or group.end > place:
+            return True
+        position = group.end
+    return False
 
 
 def _strict(text: str) -> bytes | None:

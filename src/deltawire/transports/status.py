@@ -14,6 +14,7 @@ HTTP_STATUS: dict[Reason, int] = {
     Reason.upgrade_required: 426,
     Reason.method_not_allowed: 405,
     Reason.request_too_large: 413,
+    Reason.request_timeout: 408,
     Reason.expectation_failed: 417,
     Reason.overloaded: 429,
     Reason.draining: 503,

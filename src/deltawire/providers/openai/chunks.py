@@ -5,6 +5,7 @@ reasoning, a finish reason, usage, or the error that the server reports inside a
 """
 
 import json
+import re
 
 import msgspec
 from msgspec import Struct
@@ -54,15 +55,9 @@ class Chunk(Struct):
         return Usage(read or 0, written or 0)
 
 
-class _Uncounted(Struct):
-    """A ``Chunk`` whose usage is none."""
-
-    choices: list[Choice] | None = None
-    error: object = None
-
-
 _decoder = msgspec.json.Decoder(Chunk)
-_uncounted = msgspec.json.Decoder(_Uncounted)
+
+_PYTHONS_JSON = re.compile(rb"\\u|NaN|Infinity")
 
 FINISH_REASONS: dict[str, FinishReason] = {
     "stop": FinishReason.stop,
@@ -74,13 +69,94 @@ FINISH_REASONS: dict[str, FinishReason] = {
 def decode(data: bytes) -> Chunk:
     """Raises ``ValueError`` (of which msgspec's errors are kinds) for what is no chunk."""
     try:
-        return _decoder.decode(data)
+        chunk = _decoder.decode(data)
     except msgspec.ValidationError:
-        uncounted = _uncounted.decode(data)  # an answer is not given up for a count that is no number
-        return Chunk(uncounted.choices, None, uncounted.error)
+        chunk = _loosely(msgspec.json.decode(data))
     except msgspec.DecodeError:
         # A server that escapes every UTF-16 unit by itself may cut a surrogate pair over two chunks. msgspec refuses
-        # the half, json keeps it; the pieces are put together again before anybody sees them.
-        if b"\\u" not in data:
+        # the half, json keeps it; the pieces are put together again before anybody sees them. Servers in Python write
+        # NaN and Infinity, beside the text, where JSON has no such numbers.
+        if not _PYTHONS_JSON.search(data):
             raise
-        return msgspec.convert(json.loads(data), Chunk, strict=True)
+        chunk = _loosely(json.loads(data))
+    if chunk.choices is None and chunk.error is None:
+        chunk.error = _bare_error(data)
+    return chunk
+
+
+def _loosely(read: object) -> Chunk:
+    """An answer is not given up for a count that is no number, nor for reasoning of a shape that is not ours."""
+    try:
+        return msgspec.convert(read, Chunk, strict=True)
+    except msgspec.ValidationError:
+        return msgspec.convert(read, _LooseChunk, strict=True).chunk()
+
+
+def _bare_error(data: bytes) -> object:
+    """An error that stands in an event by itself, without the member ``error``: passed over, it would leave a part that
+    looks like a whole. A ping is none."""
+    try:
+        read = msgspec.json.decode(data, type=dict[str, object])
+    except msgspec.DecodeError:
+        return None
+    kind = read.get("object") or read.get("type")
+    if isinstance(kind, str):
+        return read if "error" in kind.lower() else None
+    return read if isinstance(read.get("message"), str) or "detail" in read else None
+
+
+class _Part(Struct):
+    """Of a content that is a list: what is said, or thought."""
+
+    type: str
+    text: str = ""
+    thinking: "str | list[_Part]" = ""
+
+    def thought(self) -> str:
+        return self.thinking if isinstance(self.thinking, str) else "".join(part.text for part in self.thinking)
+
+
+class _LooseWords(Struct):
+    content: str | list[_Part] | None = None
+    reasoning: object = None
+    reasoning_content: object = None
+    refusal: object = None
+
+    def words(self) -> Words:
+        content = self.content
+        parts: list[_Part] = content if isinstance(content, list) else []
+        thoughts = [self.reasoning, self.reasoning_content, "".join(part.thought() for part in parts)]
+        return Words(
+            content="".join(part.text for part in parts) if isinstance(content, list) else content,
+            reasoning=next((thought for thought in thoughts if isinstance(thought, str) and thought), None),
+            refusal=self.refusal if isinstance(self.refusal, str) else None,
+        )
+
+
+class _LooseChoice(Struct):
+    index: int | float | str | None = 0
+    delta: _LooseWords | None = None
+    message: _LooseWords | None = None
+    finish_reason: str | None = None
+
+    def choice(self) -> Choice:
+        return Choice(
+            0 if self.index in (0, "0", None) else 1,  # which of the others it is does not matter
+            self.delta and self.delta.words(),
+            self.message and self.message.words(),
+            self.finish_reason,
+        )
+
+
+class _LooseChunk(Struct):
+    choices: list[_LooseChoice] | None = None
+    usage: object = None
+    error: object = None
+
+    def chunk(self) -> Chunk:
+        choices = None if self.choices is None else [choice.choice() for choice in self.choices]
+        try:
+            usage = msgspec.convert(self.usage, Counted | None, strict=True)
+        except msgspec.ValidationError:
+            usage = None
+        return Chunk(choices, usage, self.error)

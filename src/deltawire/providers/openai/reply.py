@@ -109,7 +109,7 @@ class Reply:
         self._hear(chunk)
 
     def _hear(self, chunk: chunks.Chunk) -> None:
-        if chunk.error is not None:
+        if chunk.error or (chunk.error is not None and chunk.choices is None):  # some servers write an empty one beside
             code, words = foreign_errors.code_and_words(chunk.error)
             self._fail(foreign_errors.from_stream(self._foreign.provider, code, words, self._foreign.secrets))
             return
@@ -118,7 +118,7 @@ class Reply:
         choice = chunk.choice()
         if choice is not None:
             self._choose(choice)
-        elif chunk.choices and not self._warned:
+        if chunk.choices and (choice is None or len(chunk.choices) > 1) and not self._warned:
             self._warned = True
             logger.warning(
                 "the provider '%s' sends more choices than the one that was asked for; the others are ignored",

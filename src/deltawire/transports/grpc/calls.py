@@ -16,6 +16,7 @@ from deltawire.domain.events import Error
 from deltawire.engine.admission import cut_short
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports.grpc.reply import SAME_MOMENT, Context, Reply
+from deltawire.transports.grpc.settings import GrpcSettings
 
 _T = TypeVar("_T")
 
@@ -32,8 +33,9 @@ logger = logging.getLogger("deltawire")
 class Calls:
     """Those that run a function."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, settings: GrpcSettings) -> None:
         self._engine = engine
+        self._write_timeout = settings.write_timeout
         self._under_way: dict[asyncio.Task[object], Run] = {}
 
     def __len__(self) -> int:
@@ -42,7 +44,7 @@ class Calls:
     async def serve(self, context: Context, play: Play[_T]) -> _T:
         """The call's answer; a failure has been sent as its status when this raises."""
         run = self._engine.arrive("grpc")
-        reply = Reply(context, run.id)
+        reply = Reply(context, run, self._write_timeout)
         call = asyncio.current_task()
         assert call is not None
         self._under_way[call] = run
@@ -75,9 +77,8 @@ class Calls:
         try:
             return await asyncio.shield(playing)
         except asyncio.CancelledError:
-            if reply.unread:
-                message = "the caller did not read until the run's time was over"
-                return run.refuse(RunError(Reason.total_timeout, message))
+            if reply.unread is not None:
+                return run.refuse(reply.unread)
             if _is_over(context):  # so is the run's own deadline, which ends it by its name
                 await asyncio.wait([playing], timeout=2 * SAME_MOMENT)
             run.cancel()

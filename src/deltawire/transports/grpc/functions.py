@@ -40,6 +40,7 @@ class Functions:
         self._engine = engine
         self._calls = calls
         self._hold = settings.status_hold
+        self._write_timeout = settings.write_timeout
         self._article_function = article_function
         self._listed = protobuf.functions(plan.function for plan in engine.plans.values())
 
@@ -59,7 +60,7 @@ class Functions:
             _parse(pb.ListRequest(), body)
         except RunError as error:
             run = self._engine.arrive("grpc")
-            await Reply(context, run.id).fail(run.refuse(error))
+            await Reply(context, run, self._write_timeout).fail(run.refuse(error))
         return self._listed
 
     async def invoke(self, _: Messages, context: Context) -> bytes:

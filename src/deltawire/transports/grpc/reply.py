@@ -13,10 +13,12 @@ import grpc
 from grpc import aio
 from msgspec.structs import replace
 
-from deltawire.domain.errors import Code
+from deltawire.domain.errors import Code, Reason, RunError
 from deltawire.domain.events import Error
 from deltawire.domain.limits import UNREAD_GRACE
+from deltawire.engine.engine import Run
 from deltawire.transports import protobuf
+from deltawire.transports.progress import Progress
 from deltawire.transports.status import GRPC_STATUS
 
 Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
@@ -46,14 +48,19 @@ class Reply:
         "_loop",
         "_metadata",
         "_over_at",
+        "_progress",
+        "_run",
         "_task",
+        "_timeout",
+        "_written",
         "unread",
         "writing",
     )
 
-    def __init__(self, context: Context, run_id: str) -> None:
+    def __init__(self, context: Context, run: Run, write_timeout: float) -> None:
         self._context = context
-        self._metadata = ((_RUN_ID, run_id),)
+        self._run = run
+        self._metadata = ((_RUN_ID, run.id),)
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._begun = False
@@ -62,21 +69,29 @@ class Reply:
         self._limit: asyncio.TimerHandle | None = None
         self._over_at = inf
         self._task: asyncio.Task[object] | None = None
+        self._progress: Progress | None = None
+        self._timeout = write_timeout
+        self._written = 0
         self.writing = False
         """Whether a message is on its way, for which the caller has to make room."""
-        self.unread = False
-        """Whether the caller did not make room until the run's time was over."""
+        self.unread: RunError | None = None
+        """Why the call must end, though its caller has made no room for what was to come."""
 
     def hold(self, seconds: float) -> None:
         """Begin without content when this time is over."""
         self._hold = self._loop.call_later(seconds, self._begin_early)
 
     def limit(self, seconds: float) -> None:
-        """Cancel the task that writes a little after the run's time is over, if it is stuck then: the engine ends a run
-        only when its caller comes back for more, and a caller who does not read would hold the provider for ever."""
+        """Cancel the task that writes a little after the run's time is over, if it is stuck then, or when it was stuck
+        for too long: the engine ends a run only when its caller comes back for more, and a caller who does not read
+        would hold the provider for ever."""
         self._task = asyncio.current_task()
         self._over_at = self._began + seconds
-        self._limit = self._loop.call_at(self._over_at + UNREAD_GRACE, self._cut)
+        late = RunError(Reason.total_timeout, "the caller did not read until the run's time was over")
+        self._limit = self._loop.call_at(self._over_at + UNREAD_GRACE, self._cut, late)
+        still = f"the caller made no room for the next message for {self._timeout:g} s (grpc.write_timeout)"
+        stuck = RunError(Reason.canceled, still)
+        self._progress = Progress(self._timeout, self._taken, lambda: self._cut(stuck))
 
     async def write(self, message: bytes) -> None:
         """Returns when the caller has room for it (HTTP/2, flow control)."""
@@ -90,6 +105,7 @@ class Reply:
             if remaining <= SAME_MOMENT:  # the call's deadline is over a little before the run's, which is the same
                 await asyncio.sleep(remaining)
             raise
+        self._written += 1
         self.writing = False
 
     async def begin(self) -> None:
@@ -114,6 +130,11 @@ class Reply:
         for timer in (self._hold, self._limit):
             if timer is not None:
                 timer.cancel()
+        if self._progress is not None:
+            self._progress.stop()
+
+    def _taken(self) -> int | None:
+        return self._written if self.writing else None
 
     def _begin_early(self) -> None:
         self._early = self._loop.create_task(self._send_early())
@@ -122,9 +143,10 @@ class Reply:
         with suppress(aio.BaseError):  # the caller is gone: whoever writes next hears of it
             await self._context.send_initial_metadata(self._metadata)
 
-    def _cut(self) -> None:
-        if self.writing and self._task is not None:
-            self.unread = True
+    def _cut(self, why: RunError) -> None:
+        if self.writing and self._task is not None and self.unread is None:
+            self.unread = why
+            self._run.cancel(why.message)  # for the log: the run itself waits for its caller, and is not touched
             self._task.cancel()
 
 

@@ -1,6 +1,7 @@
 """The gRPC server: all that is served on its port, from the first call to the last."""
 
 import asyncio
+import math
 
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.limits import FAREWELL
@@ -26,7 +27,7 @@ class GrpcServer:
         """Raises ``DeclarationError`` for a certificate that cannot be used."""
         self._settings = settings
         self._credentials = credentials(settings)
-        self._calls = Calls(engine)
+        self._calls = Calls(engine, settings)
         self._health = health.Health([FUNCTIONS, ARTICLE])
         services: aio_server.Services = {
             **Functions(engine, self._calls, settings, article_function).services(),
@@ -94,9 +95,14 @@ def _options(settings: GrpcSettings) -> list[tuple[str, int]]:
         ("grpc.server.max_pending_requests_hard_limit", _MOST_PENDING),
         ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", -1),
-        ("grpc.keepalive_time_ms", min(round(settings.heartbeat * 1000), 2**31 - 1)),
+        ("grpc.server_handshake_timeout_ms", _milliseconds(settings.handshake_timeout)),
+        ("grpc.keepalive_time_ms", _milliseconds(settings.heartbeat)),
         # Callers may ping too, with calls under way or without.
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", _LEAST_BETWEEN_PINGS),
         ("grpc.http2.max_pings_without_data", 0),
     ]
+
+
+def _milliseconds(seconds: float) -> int:
+    return min(math.ceil(seconds * 1000), 2**31 - 1)

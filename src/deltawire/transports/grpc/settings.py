@@ -13,10 +13,14 @@ class GrpcSettings(BaseModel):
 
     max_message_bytes: Annotated[PositiveInt, Field(lt=2**31)] = 1024 * 1024
     """The largest request. A larger one is refused before it is used."""
+    handshake_timeout: Seconds = 10.0
+    """Seconds in which a new connection must have become one of HTTP/2, and of TLS where that is served."""
     status_hold: SecondsOrZero = 10.0
     """Seconds for which a stream waits for its first content before its initial metadata goes out."""
     heartbeat: Seconds = 15.0
     """Seconds between the HTTP/2 pings on a connection, by which a caller that is gone is noticed."""
+    write_timeout: Seconds = 30.0
+    """Seconds for which a caller may make no room for the next message of a call, before the call is ended."""
     tls_cert: Path | None = None
     """The file (PEM) with the certificate and those between it and its root. Unset, gRPC is served in plain text."""
     tls_key: Path | None = None

@@ -9,9 +9,12 @@ from starlette.types import Receive
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Run
+from deltawire.transports.http.settings import HttpSettings
 
 _LONGEST_LENGTH = 18  # in digits: no body is longer, and Python refuses to read thousands of them
 JSON = "application/json"
+WHY = "deltawire.why"
+"""In a message that the connection is over: why our own server has ended it, where it was not the caller."""
 
 
 def must_be_json(content_types: Iterable[str]) -> None:
@@ -23,11 +26,21 @@ def must_be_json(content_types: Iterable[str]) -> None:
         raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {JSON}")
 
 
-async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
-    """The whole body. Raises ``RunError``: request_too_large over ``limit`` bytes, canceled if the caller leaves."""
+async def read_body(headers: Headers, receive: Receive, settings: HttpSettings) -> bytes:
+    """The whole body. Raises ``RunError``: request_too_large, request_timeout, canceled if the caller leaves."""
+    limit = settings.max_body_bytes
     announced = headers.get("content-length", "").lstrip("0")
     if announced.isdecimal() and (len(announced) > _LONGEST_LENGTH or int(announced) > limit):
         raise too_large(limit)
+    try:
+        async with asyncio.timeout(settings.body_timeout):
+            return await _read_body(receive, limit)
+    except TimeoutError:
+        message = f"the body was not complete within {settings.body_timeout:g} s (http.body_timeout)"
+        raise RunError(Reason.request_timeout, message) from None
+
+
+async def _read_body(receive: Receive, limit: int) -> bytes:
     body = bytearray()
     while True:
         message = await receive()
@@ -51,9 +64,10 @@ async def cancelled_when_left(run: Run, receive: Receive) -> AsyncGenerator[None
 
 
 async def _watch(run: Run, receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    run.cancel()
+    message = await receive()
+    while message["type"] != "http.disconnect":
+        message = await receive()
+    run.cancel(message.get(WHY, "the caller left"))
 
 
 def too_large(limit: int) -> RunError:

@@ -25,10 +25,20 @@ class HttpSettings(BaseModel):
 
     max_body_bytes: PositiveInt = 1024 * 1024
     """The largest request body, and the largest message on a WebSocket. A larger one is refused before it is used."""
+    max_header_bytes: PositiveInt = 32 * 1024
+    """The largest head of a request: its first line and its headers."""
+    max_headers: PositiveInt = 128
+    """The most headers of a request."""
+    header_timeout: Seconds = 10.0
+    """Seconds in which the head of a request must be complete, from its first byte."""
+    body_timeout: Seconds = 60.0
+    """Seconds in which a request's body must be complete, from its head."""
     status_hold: SecondsOrZero = 10.0
     """Seconds for which a stream waits for its first content before its headers go out with status 200."""
     heartbeat: Seconds = 15.0
     """Seconds of silence after which a stream says that it is alive, and between the pings on a WebSocket."""
+    write_timeout: Seconds = 30.0
+    """Seconds for which a caller may take nothing of what is written to it, before its connection is reset."""
     max_runs_per_socket: PositiveInt = 100
     """How many runs may be under way on one WebSocket, and how many prompts may wait on one at ``/ws``."""
     allowed_origins: Annotated[Names, AfterValidator(_as_browsers_write)] = ()

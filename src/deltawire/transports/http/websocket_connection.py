@@ -18,6 +18,7 @@ from deltawire.domain.limits import UNREAD_GRACE
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports.http.replies import replying, send_problem
+from deltawire.transports.http.request import WHY
 from deltawire.transports.http.settings import HttpSettings
 from deltawire.transports.http.websocket_outbox import Buffer, Encoder, Outbox
 
@@ -59,6 +60,7 @@ class Connection(ABC):
         self.stray = self._outbox.buffer(None, stray)
         self.draining = False
         self._close: tuple[int, str] | None = None
+        self._why_over = "the caller left"
 
     @abstractmethod
     def take(self, message: WebSocketMessage) -> None:
@@ -75,7 +77,7 @@ class Connection(ABC):
             finally:
                 self._outbox.close()
                 for live in self.live.values():
-                    live.cancel("the caller left")
+                    live.cancel(self._why_over)
                 writer.cancel()
 
     def start(self, key: str, run: Run, function: str, request: RunRequest, encoder: Encoder) -> None:
@@ -95,6 +97,7 @@ class Connection(ABC):
                 case "websocket.receive" if self._close is None:
                     await self._check_and_take(message)
                 case "websocket.disconnect":
+                    self._why_over = message.get(WHY, self._why_over)
                     return
                 case type_ if type_ == DRAIN:
                     self.draining = True
