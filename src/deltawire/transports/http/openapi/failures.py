@@ -42,6 +42,7 @@ _REQUEST = frozenset(
         Reason.request_timeout,
         Reason.expectation_failed,
         Reason.overloaded,
+        Reason.draining,
         Reason.forbidden,
     }
 )
@@ -76,6 +77,7 @@ _PHRASES = {
     429: "Too many calls for now.",
     500: "The server failed.",
     502: "The provider or its answer failed.",
+    503: "The server is ending.",
     504: "A time limit is over.",
 }
 
