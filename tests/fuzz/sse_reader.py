@@ -61,6 +61,7 @@ TARGET = Target(
     uncut(
         b"data: a\n\ndata: b\n\n",
         b"\xef\xbb\xbfdata:a\r\n\r\nevent: x\rdata: b\rdata: c\r\rdata",
+        b"data: a\r\ndata: b\r\n\r\ndata: c\r\n",
         b": hi\n\nid: 7\nretry: 1\ndata\ndata:\n\ndata: [DONE]",
         b"data: " + b"x" * 30 + b"\n\ndata: b\n\n",
         b": " + b"x" * 40 + b"\ndata: a\n\n",
