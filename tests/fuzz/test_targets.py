@@ -19,7 +19,7 @@ def test_every_seed_is_read_as_it_must_be(name: str) -> None:
 
 
 @EVERY
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_words_and_bytes_in_any_order_are_read_as_they_must_be(name: str, data: st.DataObject) -> None:
     check, seeds, words = TARGETS[name]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from google.protobuf import json_format
 from httpx_sse import EventSource
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 from starlette.types import Message
@@ -74,6 +74,7 @@ def parsed(told: list[dict[str, Any]]) -> tuple[Said, dict[str, Any]]:
     return said((piece["type"], piece["text"]) for piece in pieces), last
 
 
+@settings(deadline=None)
 @given(PIECES, LENGTHS)
 @example(ALL_ODD, [1])
 def test_server_sent_events(pieces: list[Piece], lengths: list[int]) -> None:
@@ -84,6 +85,7 @@ def test_server_sent_events(pieces: list[Piece], lengths: list[int]) -> None:
     assert (last["type"], last["output"]) == ("finished", "\u2028\x85")
 
 
+@settings(deadline=None)
 @given(PIECES, LENGTHS)
 @example(ALL_ODD, [1])
 def test_lines_of_json_for_a_reader_who_takes_every_line_end_of_unicode(
@@ -95,6 +97,7 @@ def test_lines_of_json_for_a_reader_who_takes_every_line_end_of_unicode(
     assert (last["type"], last["output"]) == ("finished", "\u2028\x85")
 
 
+@settings(deadline=None)
 @given(PIECES, LENGTHS)
 @example(ALL_ODD, [1])
 def test_plain_text_is_the_answer_and_nothing_else(pieces: list[Piece], lengths: list[int]) -> None:
@@ -102,6 +105,7 @@ def test_plain_text_is_the_answer_and_nothing_else(pieces: list[Piece], lengths:
     assert "".join(reply.iter_text()) == "".join(piece.text for piece in pieces if isinstance(piece, Text))
 
 
+@settings(deadline=None)
 @given(PIECES)
 @example(ALL_ODD)
 def test_openais_chunks(pieces: list[Piece]) -> None:
@@ -119,6 +123,7 @@ def test_openais_chunks(pieces: list[Piece]) -> None:
     assert said(words) == spoken(pieces)
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=3))
 @example([ALL_ODD, ALL_ODD])
 def test_messages_of_a_websocket_whenever_the_socket_takes_them(batches: list[list[Piece]]) -> None:
@@ -143,6 +148,7 @@ WIRES = [*connect.STREAM, *grpc_web.WIRES]
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.content_type)
+@settings(deadline=None)
 @given(PIECES)
 @example(ALL_ODD)
 def test_messages_in_envelopes_for_protobufs_own_reader(wire: StreamWire, pieces: list[Piece]) -> None:
