@@ -17,20 +17,23 @@ class Target(NamedTuple):
 
 
 def cut(given: bytes) -> tuple[bytes, list[list[bytes]]]:
-    """A stream, and the ways in which it may come: whole, as the input's head says, and byte by byte if it is short.
-
-    The head's first byte is the number of cuts (of which seven count), each following byte the length of a part.
-    """
+    """A stream, and the ways in which it may come. The input's first byte is the number of cuts (of which seven count),
+    each following byte the length of a part."""
     count = given[0] & 7 if given else 0
     stream = given[1 + count :]
+    return stream, ways(stream, given[1 : 1 + count])
+
+
+def ways(stream: bytes, lengths: bytes) -> list[list[bytes]]:
+    """The stream whole, in parts of these lengths, and byte by byte if it is short."""
     places, at = [0], 0
-    for length in given[1 : 1 + count]:
+    for length in lengths:
         at += length
         places.append(min(at, len(stream)))
-    ways = [[stream] if stream else [], [stream[a:b] for a, b in pairwise([*places, len(stream)]) if a < b]]
+    found = [[stream] if stream else [], [stream[a:b] for a, b in pairwise([*places, len(stream)]) if a < b]]
     if len(stream) <= _SHORT:
-        ways.append([bytes([byte]) for byte in stream])
-    return stream, ways
+        found.append([bytes([byte]) for byte in stream])
+    return found
 
 
 def uncut(*streams: bytes) -> tuple[bytes, ...]:
