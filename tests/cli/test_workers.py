@@ -198,7 +198,7 @@ async def test_calls_under_way_on_all_workers_are_played_to_their_end_when_all_a
         gate.open()
         for calls in held.values():
             assert set(await ends(calls)) == {"finished"}
-        assert await ended(found.server, within=AT_ONCE) == 0
+        assert await ended(found.server, within=10) == 0
 
 
 async def refused(port: int) -> None:
@@ -235,7 +235,7 @@ async def test_what_must_be_cut_is_told_so_and_the_exit_code_is_0(tmp_path: Path
         for calls in held.values():
             assert set(await ends(calls)) == {"draining"}
         assert await ended(found.server, within=10) == 0
-        assert time.monotonic() - began < (0 if second else drain) + 2
+        assert time.monotonic() - began < (5 if second else drain + 2)
 
 
 async def test_a_delay_is_kept_by_all_workers(tmp_path: Path) -> None:
