@@ -235,7 +235,7 @@ async def test_what_must_be_cut_is_told_so_and_the_exit_code_is_0(tmp_path: Path
         for calls in held.values():
             assert set(await ends(calls)) == {"draining"}
         assert await ended(found.server, within=10) == 0
-        assert time.monotonic() - began < (5 if second else drain + 2)
+        assert time.monotonic() - began < (0 if second else drain) + 5  # busy machines included
 
 
 async def test_a_delay_is_kept_by_all_workers(tmp_path: Path) -> None:
