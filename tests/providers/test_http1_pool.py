@@ -176,3 +176,22 @@ async def test_a_dial_that_is_cancelled_leaves_nothing() -> None:
         dialing.cancel()
         await asyncio.wait([dialing])
         await asyncio.wait_for(pool.close(), 1)
+
+
+async def test_a_connection_whose_caller_leaves_at_the_moment_it_stands_is_forgotten() -> None:
+    """uvloop closes it then without a word to its protocol."""
+    dialing: asyncio.Task[Connection]
+
+    class LeftPool(Pool):
+        def opened(self, connection: Connection) -> None:
+            super().opened(connection)
+            dialing.cancel()
+
+    async with Upstream() as upstream:
+        pool = LeftPool(origin_of(upstream.base_url), 4)
+        dialing = asyncio.create_task(pool.fresh())
+        with pytest.raises(asyncio.CancelledError):
+            await dialing
+        async with asyncio.timeout(2):
+            await pool.close()
+            await upstream.all_left()

@@ -34,7 +34,12 @@ class Pool:
 
     async def fresh(self) -> Connection:
         """A new one. Raises ``UnreachableError``."""
-        connection = await self._dialer.dial(lambda: Connection(self))
+        connection = Connection(self)
+        try:
+            await self._dialer.dial(lambda: connection)
+        except BaseException:
+            self.lost(connection)  # cancelled when it just stood, uvloop closes it and tells it nothing
+            raise
         if self._closed:
             connection.abort()
             raise UnreachableError("no connection")
