@@ -45,7 +45,7 @@ def answer(transport: str, reply: Reply) -> str:
 
 def chunks(reply: Reply) -> list[Event]:
     """The chunks of a stream of OpenAI's wire, whose end marker is there."""
-    *parts, end = [part.removeprefix("data: ") for part in _sse_parts(reply.body.decode())]
+    *parts, end = map(_data, _sse_parts(reply.body.decode()))
     assert end == "[DONE]"
     return [json.loads(part) for part in parts]
 
@@ -55,6 +55,11 @@ def _sse_parts(content: str) -> list[str]:
     normal = re.sub("\r\n|\r", "\n", content)
     assert normal == "" or normal.endswith("\n\n"), f"the last event is not complete: {content[-80:]!r}"
     return [part for part in normal.split("\n\n") if part]
+
+
+def _data(part: str) -> str:
+    """Without the heartbeats that stand before it."""
+    return "\n".join(line.removeprefix("data: ") for line in part.split("\n") if line != ":")
 
 
 def _event(part: str) -> Event:
