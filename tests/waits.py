@@ -1,5 +1,5 @@
 """How long tests wait whose subject is a time of a minute and more: scaled down, or once as long as it is in the field
-(``DELTAWIRE_TEST_REAL_TIME=1``)."""
+(``DELTAWIRE_TEST_REAL_TIME=1``). ``make soak`` plays those that are marked ``waits`` so."""
 
 import os
 

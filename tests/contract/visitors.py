@@ -97,7 +97,7 @@ class HttpVisitor:
                 await asyncio.sleep(0.01)
 
     def leave(self, way: str) -> None:
-        _end(self.writer, way)
+        end_transport(self.writer.transport, way)
 
     def close(self) -> None:
         self.leave("close")
@@ -176,7 +176,7 @@ class Relay:
             pump.cancel()
         for writer in self._writers:
             if not writer.transport.is_closing():
-                _end(writer, way)
+                end_transport(writer.transport, way)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -187,11 +187,11 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-def _end(writer: asyncio.StreamWriter, way: str) -> None:
+def end_transport(transport: asyncio.WriteTransport, way: str) -> None:
     if way == "reset":
-        raw: socket.socket = writer.get_extra_info("socket")
+        raw: socket.socket = transport.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    writer.transport.abort()  # closes the socket; what the linger says decides whether FIN or RST goes out
+    transport.abort()  # closes the socket; what the linger says decides whether FIN or RST goes out
 
 
 def _read_all(made: Iterator[bytes]) -> None:

@@ -51,6 +51,7 @@ each_stream = pytest.mark.parametrize("transport", RPC_STREAMS)
 ORIGIN = "https://shop.example"
 
 
+@pytest.mark.waits
 async def test_gr_01_a_caller_who_pings_through_a_silence_keeps_its_stream(
     matrix: Matrix, large_server: Server
 ) -> None:
@@ -250,6 +251,7 @@ async def test_gr_06_over_a_hop_of_http_1_1_native_grpc_fails_unlike_a_model_and
                 assert answer(transport, came) == "onetwo"
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("shipped", [True, False], ids=["shipped", "default"])
 async def test_gr_06_envoy_as_we_ship_it_cuts_no_stream_and_as_it_comes_says_so_in_its_own_words(
     matrix: Matrix, tmp_path: Path, shipped: bool

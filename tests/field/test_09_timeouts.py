@@ -84,12 +84,14 @@ def outcomes(on: Matrix) -> dict[str, list[str]]:
     return {line["outcome"]: sorted({line.get("message", "") for line in lines}) for line in lines}
 
 
+@pytest.mark.waits
 async def test_tr_01_a_model_that_thinks_for_long_and_then_is_fast_is_waited_for(patient: Matrix) -> None:
     """The first token comes later than any two of them may be apart."""
     replies = await everywhere(patient, Call("thinks"), head(), role(), delay(2 * IDLE), text("one"), text("two"), *END)
     assert {answer(*reply) for reply in replies.items()} == {"onetwo"}
 
 
+@pytest.mark.waits
 async def test_tr_01_a_slow_stream_that_goes_on_is_never_cut(patient: Matrix) -> None:
     """All of it takes longer than the first token may, and than two may be apart."""
     pieces = round(seconds(120, 12))
@@ -99,6 +101,7 @@ async def test_tr_01_a_slow_stream_that_goes_on_is_never_cut(patient: Matrix) ->
     assert {answer(*reply) for reply in replies.items()} == {"x" * (pieces + 1)}
 
 
+@pytest.mark.waits
 async def test_tr_01_a_model_that_falls_silent_meets_the_idle_limit(patient: Matrix) -> None:
     await everywhere(patient, Call("thinks"), head(), text("one"), text("two"), silence())
     assert outcomes(patient) == {
@@ -107,6 +110,7 @@ async def test_tr_01_a_model_that_falls_silent_meets_the_idle_limit(patient: Mat
     assert len(patient.provider.exchanges) == len(TRANSPORTS)  # nothing is tried again after content
 
 
+@pytest.mark.waits
 async def test_tr_01_heartbeats_alone_meet_the_limit_of_the_first_token(patient: Matrix) -> None:
     await everywhere(patient, Call("thinks"), head(), *[delay(FIRST / 20), comment("on")] * 40, silence())
     assert outcomes(patient) == {
@@ -115,6 +119,7 @@ async def test_tr_01_heartbeats_alone_meet_the_limit_of_the_first_token(patient:
     assert len(patient.provider.exchanges) == len(TRANSPORTS)
 
 
+@pytest.mark.waits
 async def test_tr_01_a_server_that_never_accepts_meets_the_connect_limit(patient: Matrix) -> None:
     await everywhere(patient, Call("deaf"))
     ((outcome, (message,)),) = outcomes(patient).items()

@@ -150,6 +150,7 @@ def two_workers(folder: Path, environment: dict[str, str]) -> Generator[str]:
                 process.wait()
 
 
+@pytest.mark.waits
 async def test_dp_02_an_app_that_was_made_before_the_fork_works_in_every_worker(
     environment: dict[str, str], provider: Provider, tmp_path: Path
 ) -> None:

@@ -29,7 +29,7 @@ class Made(Protocol):
 
 
 @dataclass(slots=True)
-class _Reading:
+class Reading:
     frames: list[str] = field(default_factory=list[str])
     left: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -43,11 +43,11 @@ class GrpcCaller:
         self._address = f"127.0.0.1:{port}"
 
     async def call(self, call: Call, script: Script | None = None) -> Reply:
-        reading = _Reading()
+        reading = Reading()
         with self.channel() as channel:
             made = self.begin(channel, call)
             conductor = asyncio.create_task(self._conduct(script.stops if script else [], made, reading))
-            reader = asyncio.create_task(self._read(made, reading))
+            reader = asyncio.create_task(self.read(made, reading))
             try:
                 async with asyncio.timeout(LONGEST):
                     await asyncio.shield(reader)
@@ -55,7 +55,7 @@ class GrpcCaller:
                 made.cancel()
                 conductor.cancel()
                 await asyncio.wait([conductor, reader])
-            return _reply(made, reading)
+            return grpc_reply(made, reading)
 
     def channel(self) -> grpc.Channel:
         return grpc.insecure_channel(self._address, [("grpc.use_local_subchannel_pool", 1)])
@@ -70,21 +70,24 @@ class GrpcCaller:
         stream = untyped.unary_stream(rpc.SERVICE + "Stream")
         return stream(request, timeout=call.deadline, compression=compression)
 
-    async def _read(self, made: Made, reading: _Reading) -> None:
+    async def read(self, made: Made, reading: Reading) -> None:
         loop = asyncio.get_running_loop()
-        kind = pb.Finished if self.transport in UNARY else pb.Event
 
         def read() -> None:
             try:
                 for message in _messages(made, unary=self.transport in UNARY):
-                    reading.frames.append(f"00 {rpc.message(kind, message)}")
+                    reading.frames.append(f"00 {self.shown(message)}")
                     loop.call_soon_threadsafe(reading.news.set)
             except (grpc.RpcError, grpc.FutureCancelledError):
                 return  # the call is asked for its status later
 
         await asyncio.to_thread(read)
 
-    async def _conduct(self, stops: list[Stop], made: Made, reading: _Reading) -> None:
+    def shown(self, message: bytes) -> str:
+        """As the page writes it."""
+        return rpc.message(pb.Finished if self.transport in UNARY else pb.Event, message)
+
+    async def _conduct(self, stops: list[Stop], made: Made, reading: Reading) -> None:
         seen = 0
         for stop in stops:
             await stop.gate.reached()
@@ -112,7 +115,7 @@ def _messages(made: Any, *, unary: bool) -> Iterator[bytes]:
         yield from made
 
 
-def _reply(made: Made, reading: _Reading) -> Reply:
+def grpc_reply(made: Made, reading: Reading) -> Reply:
     head = "".join(f"{name}: {value}\n" for name, value in _fields(made.initial_metadata()))
     lines = reading.frames
     if not reading.left:
