@@ -147,6 +147,7 @@ class Relay:
     """One TCP connection from a port of its own to another; it ends as it is told to."""
 
     def __init__(self) -> None:
+        self._server: asyncio.Server
         self._writers: list[asyncio.StreamWriter] = []
         self._pumps: list[asyncio.Task[None]] = []
         self._ended = False
@@ -157,7 +158,7 @@ class Relay:
         relay = cls()
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            server.close()
+            relay._server.close()
             relay._writers = [writer]
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
             relay._writers = [far_writer, writer]
@@ -166,12 +167,13 @@ class Relay:
                 return
             relay._pumps = [asyncio.create_task(_pump(*ends)) for ends in ((reader, far_writer), (far_reader, writer))]
 
-        server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        relay.port = server.sockets[0].getsockname()[1]
+        relay._server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        relay.port = relay._server.sockets[0].getsockname()[1]
         return relay
 
     def end(self, way: str) -> None:
         self._ended = True
+        self._server.close()  # whoever has not connected by now does so no more
         for pump in self._pumps:
             pump.cancel()
         for writer in self._writers:
