@@ -85,14 +85,14 @@ class HttpVisitor:
         assert piece in chunk or piece in base64.b64decode(chunk, validate=True)
 
     async def _chunk(self) -> bytes:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await self.reader.readuntil(b"\r\n\r\n")
             size = await self.reader.readuntil(b"\r\n")
             return await self.reader.readexactly(int(size, 16))
 
     async def is_cut(self) -> None:
         raw: socket.socket = self.writer.get_extra_info("socket")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while raw.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != errno.ECONNRESET:  # noqa: ASYNC110 - the kernel sets no event
                 await asyncio.sleep(0.01)
 
@@ -202,5 +202,5 @@ def _read_all(made: Iterator[bytes]) -> None:
 
 
 async def _soon(awaited: Awaitable[Any]) -> Any:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         return await awaited
