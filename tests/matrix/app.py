@@ -31,6 +31,12 @@ def hasty(message: str) -> str:
     return message
 
 
+@function(retries=0, timeouts=Timeouts(idle=0.3))
+def halting(message: str) -> str:
+    """May be as late as a busy machine makes it, but for its pauses."""
+    return message
+
+
 @function(retries=0, timeouts=Timeouts(total=0.3))
 def brief(message: str) -> str:
     return message
