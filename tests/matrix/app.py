@@ -37,6 +37,12 @@ def halting(message: str) -> str:
     return message
 
 
+@function(retries=0, timeouts=Timeouts(idle=1))
+def pausing(message: str) -> str:
+    """May pause for longer than a busy machine makes anybody pause."""
+    return message
+
+
 @function(retries=0, timeouts=Timeouts(total=0.3))
 def brief(message: str) -> str:
     return message
