@@ -1,6 +1,7 @@
 """What all tests share: the event loop, the served matrix, and what becomes of programs that are not installed."""
 
 import shutil
+import signal
 from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tests.matrix.stage import Matrix, in_process
 from tests.missing import MISSING, leave_out
 from tests.node import node_modules as node_modules  # a fixture
 from tests.upstream import never_accepting_port, refused_port
+
+pytest_plugins = ["tests.left_open"]  # of its own, as a conftest hears nothing of the fixtures of the session
 
 
 @pytest.fixture(scope="session")
@@ -103,6 +106,13 @@ def program() -> Callable[[str], str]:
         return shutil.which(name) or leave_out(name, f"the program '{name}' is not installed")
 
     return find
+
+
+def pytest_configure() -> None:
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as a shell's background jobs have it, and all that they start
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,5 +10,5 @@ def seconds(real: float, scaled: float) -> float:
     return real if REAL else scaled
 
 
-LONGEST = seconds(1200, 10)
+LONGEST = seconds(1200, 60)
 """How long a caller waits for anything."""

@@ -33,6 +33,6 @@ async def listening(
 
 
 async def all_ended(state: ServerState) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while state.connections:  # noqa: ASYNC110 - the server sets no event of ours
             await asyncio.sleep(0.01)

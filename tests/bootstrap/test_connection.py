@@ -31,7 +31,7 @@ async def test_a_reply_in_one_piece_that_nobody_takes_is_dropped() -> None:
     async with listening(kept_alive) as (port, state):
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(REQUEST)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not state.total_requests:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.01)
         await all_ended(state)
@@ -43,7 +43,7 @@ async def test_a_connection_that_is_closed_ends_when_its_caller_takes_nothing_mo
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(REQUEST)
         await writer.drain()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not state.total_requests:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.01)
         await all_ended(state)
@@ -65,7 +65,7 @@ async def test_a_caller_that_reads_slowly_gets_everything() -> None:
 async def test_a_connection_on_which_nothing_is_asked_ends() -> None:
     async with listening(short_answer) as (port, state):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert await reader.read() == b""
         writer.close()
         await all_ended(state)
@@ -75,7 +75,7 @@ async def test_pipelined_requests_are_all_answered() -> None:
     async with listening(short_answer) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(REQUEST * 100)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             for _ in range(100):
                 assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
         writer.close()
@@ -101,7 +101,7 @@ async def test_a_caller_that_is_refused_while_it_is_sending_gets_the_reply(reque
             writer.write(PART)
             await writer.drain()
             await asyncio.sleep(0.001)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert (await reader.read()).startswith(b"HTTP/1.1 413 ")
         writer.close()
         await all_ended(state)
@@ -112,7 +112,7 @@ async def test_a_caller_that_is_refused_and_does_not_leave_is_left(sends: bool) 
     async with listening(refusal) as (port, state):
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not state.total_requests:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.01)
             while state.connections:

@@ -41,7 +41,8 @@ async def opens_a_websocket(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def reply_while_sending(port: int, *parts: bytes, every: float = 0.0) -> bytes:
-    """Everything that comes until the server closes, while the parts are sent, the last one again and again."""
+    """Everything that comes until the server closes, while the parts are sent, the last one again and again. Its system
+    resets the connection when it has not read them all."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
 
     async def send() -> None:
@@ -52,10 +53,13 @@ async def reply_while_sending(port: int, *parts: bytes, every: float = 0.0) -> b
             writer.write(parts[-1])
             await writer.drain()
 
-    sending = asyncio.create_task(send())
+    sending, reply = asyncio.create_task(send()), b""
     try:
-        async with asyncio.timeout(5):
-            return await reader.read()
+        with suppress(ConnectionResetError):
+            async with asyncio.timeout(5):
+                while piece := await reader.read(65536):
+                    reply += piece
+        return reply
     finally:
         sending.cancel()
         with suppress(asyncio.CancelledError, OSError):

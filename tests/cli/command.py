@@ -21,6 +21,8 @@ from tests.upstream import Upstream
 _KEPT = ("PATH", "HOME", "SYSTEMROOT")
 _SOURCE = str(Path(deltawire_package.__file__).parent.parent)
 _WITHIN = 20.0
+_LONGEST = 120.0
+"""Seconds from a command's start to its end."""
 
 Environment = Mapping[str, str]
 
@@ -76,9 +78,10 @@ async def deltawire(*arguments: str, env: Environment | None = None, cwd: Path, 
 
 @asynccontextmanager
 async def ending(process: Process) -> AsyncGenerator[Process]:
-    """Whatever happens, the process is gone afterwards, and its pipes are read to their end."""
+    """Whatever happens, the process is gone afterwards, after some time at the latest, and its pipes are read."""
     try:
-        yield process
+        async with asyncio.timeout(_LONGEST):
+            yield process
     finally:
         if process.returncode is None:
             process.kill()

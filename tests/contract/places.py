@@ -26,7 +26,7 @@ async def one_under_way(matrix: Matrix, transport: str) -> AsyncGenerator[None]:
 async def canceled(matrix: Matrix, transport: str) -> None:
     """Return when the log says that a run's caller has left."""
     lines = matrix.logged(transport)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while "canceled" not in [line["outcome"] for line in lines]:
             await asyncio.sleep(0.01)
             lines += matrix.logged(transport)

@@ -59,7 +59,7 @@ async def test_runs_that_fail_free_the_place(narrow: Matrix, transport: str) -> 
 @over_http
 async def test_whoever_is_refused_has_not_sent_its_body(narrow: Matrix, transport: str) -> None:
     async with one_under_way(narrow, "json"), sent(narrow.server, head_of(transport, narrow.server)) as (reader, _):
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             came = await reader.readuntil(b"\r\n\r\n")
         assert b"deltawire-run-id: " in came
     assert answer(transport, await says(narrow, transport, "free")) == "free"
@@ -138,7 +138,7 @@ async def comes_and_goes(server: Server, chance: random.Random) -> None:
 
 async def filled(matrix: Matrix, server: Server) -> list[Visitor]:
     """As many callers as there are places, each with a run under way: once the server has seen the others leave."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while True:
             await matrix.provider.begin()
             matrix.provider.always(silence())
@@ -153,7 +153,7 @@ async def filled(matrix: Matrix, server: Server) -> list[Visitor]:
 
 async def refused(narrow: Matrix) -> None:
     """Return when the place is taken: a request is not, until its head has been read."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while True:
             reply = await narrow.caller("json").call(Call("nobody"))
             if " 429 " in reply.head:

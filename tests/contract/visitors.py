@@ -85,14 +85,14 @@ class HttpVisitor:
         assert piece in chunk or piece in base64.b64decode(chunk, validate=True)
 
     async def _chunk(self) -> bytes:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await self.reader.readuntil(b"\r\n\r\n")
             size = await self.reader.readuntil(b"\r\n")
             return await self.reader.readexactly(int(size, 16))
 
     async def is_cut(self) -> None:
         raw: socket.socket = self.writer.get_extra_info("socket")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while raw.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != errno.ECONNRESET:  # noqa: ASYNC110 - the kernel sets no event
                 await asyncio.sleep(0.01)
 
@@ -147,6 +147,7 @@ class Relay:
     """One TCP connection from a port of its own to another; it ends as it is told to."""
 
     def __init__(self) -> None:
+        self._server: asyncio.Server
         self._writers: list[asyncio.StreamWriter] = []
         self._pumps: list[asyncio.Task[None]] = []
         self._ended = False
@@ -157,7 +158,7 @@ class Relay:
         relay = cls()
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            server.close()
+            relay._server.close()
             relay._writers = [writer]
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
             relay._writers = [far_writer, writer]
@@ -166,12 +167,13 @@ class Relay:
                 return
             relay._pumps = [asyncio.create_task(_pump(*ends)) for ends in ((reader, far_writer), (far_reader, writer))]
 
-        server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        relay.port = server.sockets[0].getsockname()[1]
+        relay._server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        relay.port = relay._server.sockets[0].getsockname()[1]
         return relay
 
     def end(self, way: str) -> None:
         self._ended = True
+        self._server.close()  # whoever has not connected by now does so no more
         for pump in self._pumps:
             pump.cancel()
         for writer in self._writers:
@@ -200,5 +202,5 @@ def _read_all(made: Iterator[bytes]) -> None:
 
 
 async def _soon(awaited: Awaitable[Any]) -> Any:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         return await awaited

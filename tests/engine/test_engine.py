@@ -319,7 +319,7 @@ async def test_events_that_are_never_iterated_are_not_observed() -> None:
 async def test_each_event_may_be_waited_for_in_a_task_of_its_own() -> None:
     async with stage([say], "a", "b") as on:
         async with aclosing(on.arrive().events("say", request(words="hi"))) as events:
-            kinds = [type(await asyncio.wait_for(anext(events), 5)) for _ in range(4)]
+            kinds = [type(await asyncio.wait_for(anext(events), 20)) for _ in range(4)]
         assert kinds == [Started, Text, Text, Finished]
 
 

@@ -137,8 +137,8 @@ BEATS = {
 
 @pytest.mark.parametrize("kind", BEATS)
 async def test_uf_04_keep_alives_reset_the_limit_of_silence(matrix: Matrix, kind: str) -> None:
-    beats = repeat(together(delay(0.1), BEATS[kind]), 6)  # twice the limit
-    replies = await on_all_at_once(matrix, lambda _: [head(), text("a"), beats, text("b"), *END], "hasty")
+    beats = repeat(together(delay(0.1), BEATS[kind]), 20)  # twice the limit
+    replies = await on_all_at_once(matrix, lambda _: [head(), text("a"), beats, text("b"), *END], "pausing")
     assert {transport: answer(transport, reply) for transport, reply in replies.items()} == dict.fromkeys(
         TRANSPORTS, "ab"
     )

@@ -122,7 +122,7 @@ async def test_cx_01_middleware_that_hides_a_disconnect_does_not_hide_it_from_us
         calling = asyncio.create_task(post(client, ACCEPT[transport], begun))
         exchange = await provider.requested()
         if window == "within the answer" and transport != "json":
-            await asyncio.wait_for(begun.wait(), 5)
+            await asyncio.wait_for(begun.wait(), 20)
         calling.cancel()
         await exchange.client_left(within=1.0)
         await asyncio.wait([calling])

@@ -47,7 +47,7 @@ async def test_ws_01_a_tab_that_is_closed_leaves_no_run_no_task_and_no_traceback
         before = await _census(watching, provider)
         for _ in range(ROUNDS):
             await _one_round(counting_server, provider, way)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while (after := await _census(watching, provider))["tasks"] > before["tasks"]:
                 pass
     assert after["files"] <= before["files"] + 1  # a connection to the provider may be kept
@@ -106,9 +106,9 @@ async def _handshake(server: Server, path: str, *more: str) -> bytes:
     lines = [f"GET {path} HTTP/1.1", "host: localhost", "upgrade: websocket", "connection: upgrade"]
     lines += ["sec-websocket-version: 13", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", *more, "", ""]
     writer.write("\r\n".join(lines).encode())
-    reply = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    reply = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
     if not reply.startswith(b"HTTP/1.1 101 "):
-        reply += await asyncio.wait_for(reader.read(), 5)
+        reply += await asyncio.wait_for(reader.read(), 20)
     writer.close()
     return reply
 

@@ -292,7 +292,7 @@ async def test_gr_07_fifty_callers_who_cancel_after_one_message_hold_nothing(mat
         for visitor in visitors:
             visitor.close()
     matrix.provider.always(says("Hello"))
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(10):
         assert answer(transport, await matrix.caller(transport).call(Call("say"))) == "Hello"
 
 
@@ -302,7 +302,7 @@ async def test_gr_07_a_limit_of_our_own_is_a_status_and_no_hanging(
     matrix: Matrix, transport: str, function: str
 ) -> None:
     matrix.provider.script(head(), text("one"), silence())
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(20):
         reply = await matrix.caller(transport).call(Call(function))
     assert events(transport, reply)[-1]["code"] == "deadline_exceeded"
 

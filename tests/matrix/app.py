@@ -31,6 +31,18 @@ def hasty(message: str) -> str:
     return message
 
 
+@function(retries=0, timeouts=Timeouts(idle=0.3))
+def halting(message: str) -> str:
+    """May be as late as a busy machine makes it, but for its pauses."""
+    return message
+
+
+@function(retries=0, timeouts=Timeouts(idle=1))
+def pausing(message: str) -> str:
+    """May pause for longer than a busy machine makes anybody pause."""
+    return message
+
+
 @function(retries=0, timeouts=Timeouts(total=0.3))
 def brief(message: str) -> str:
     return message

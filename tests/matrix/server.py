@@ -60,7 +60,7 @@ class Server:
     async def logged(self, count: int) -> list[dict[str, Any]]:
         """The new lines of runs, once there are so many, or more."""
         lines = self.runs_logged()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             while len(lines) < count:
                 await asyncio.sleep(0.01)
                 lines += self.runs_logged()

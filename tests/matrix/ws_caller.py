@@ -126,7 +126,7 @@ def _run(run: str, call: Call) -> str:
 async def shuts_down(server: Server) -> None:
     """Return when the server, told to stop, has begun to: it accepts no more connections."""
     os.kill(server.pid, signal.SIGTERM)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", server.port)

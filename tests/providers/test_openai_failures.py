@@ -254,7 +254,7 @@ async def test_opening_a_connection_is_told_while_it_goes_on() -> None:
         signs = Signs()
         async with provider_at(f"http://127.0.0.1:{port}/v1") as provider:
             task = asyncio.create_task(first_piece(provider, signs))
-            await asyncio.wait_for(signs.begun.wait(), 5)
+            await asyncio.wait_for(signs.begun.wait(), 20)
             assert (signs.connecting_seen, signs.connected_seen) == (1, 0)
             task.cancel()
             await asyncio.wait([task])

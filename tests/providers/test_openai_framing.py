@@ -88,7 +88,7 @@ async def test_an_event_is_out_before_the_next_one_is_sent(name: str) -> None:
     async with Upstream() as upstream, provider_at(upstream.base_url) as provider:
         upstream.script(head(), framing.text("a"), gate.wait(), framing.finish(), framing.done())
         async with aclosing(provider.stream(attempt(Signs()))) as pieces:
-            assert await asyncio.wait_for(anext(pieces), 5) == Text("a")
+            assert await asyncio.wait_for(anext(pieces), 20) == Text("a")
             gate.open()
             assert [type(piece) async for piece in pieces] == [Completion]
 

@@ -52,12 +52,12 @@ class Sends:
 
     async def sent(self, count: int) -> None:
         """Return when so many messages are out."""
-        async with asyncio.timeout(5), self._news:
+        async with asyncio.timeout(20), self._news:
             await self._news.wait_for(lambda: len(self.messages) >= count)
 
     async def blocked(self) -> None:
         """Return when a message waits for being let go."""
-        async with asyncio.timeout(5), self._news:
+        async with asyncio.timeout(20), self._news:
             await self._news.wait_for(lambda: self.waiting > 0)
 
     async def _tell(self) -> None:

@@ -63,7 +63,7 @@ async def test_on_a_websocket_one_more_is_refused_in_its_turn_and_the_next_promp
             await socket.send("hi")
             assert OVERLOADED in str(await socket.recv())
         provider.always(answer("Hello"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while OVERLOADED in (came := await asked(socket)):  # until the server has seen the other leave
                 pass
         assert came.startswith("data: Hello")

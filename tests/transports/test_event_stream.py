@@ -41,7 +41,7 @@ def reply(
 
 
 async def ended(task: asyncio.Task[None]) -> None:
-    await asyncio.wait_for(task, 5)
+    await asyncio.wait_for(task, 20)
 
 
 @pytest.mark.parametrize("media", LIVELY, ids=["sse", "ndjson"])

@@ -216,7 +216,7 @@ async def bare(matrix: Matrix, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", matrix.server.port)
     try:
         writer.write(request)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             return await reader.read()
     finally:
         writer.close()

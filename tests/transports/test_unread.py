@@ -91,7 +91,7 @@ async def test_five_callers_that_never_read_200_megabytes_cost_less_than_10_mega
 
 
 async def _logged(server: Server) -> list[dict[str, str]]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not (lines := server.runs_logged()):  # noqa: ASYNC110 - the server's log sets no event
             await asyncio.sleep(0.01)
     return lines

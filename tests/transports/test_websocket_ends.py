@@ -127,7 +127,7 @@ async def test_a_caller_who_closes_while_its_run_fails_causes_no_traceback(
             assert [(await on.next())["type"], (await on.next())["type"]] == ["started", "text"]
             gate.open()
             await on.connection.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         lines = counting_server.runs_logged()
         while len(lines) < 40:
             await asyncio.sleep(0.01)
@@ -211,7 +211,7 @@ async def test_a_caller_who_neither_reads_nor_answers_a_ping_is_cut(words: str, 
         b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await ended.wait()
             await gone.wait()
         assert not state.connections

@@ -32,7 +32,7 @@ class Exchange:
             raise AssertionError(f"the upstream closed first: whether the client left cannot be told of {self}")
         raise AssertionError(f"the client still holds its connection after {within} s: {self}")
 
-    async def finished(self, *, within: float = 5.0) -> None:
+    async def finished(self, *, within: float = 30.0) -> None:
         """Return when the script has been played to its end."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._over.wait(), within)
@@ -40,7 +40,7 @@ class Exchange:
             why = "the client left" if self._gone.is_set() else f"{within} s passed"
             raise AssertionError(f"{why} before the script came to its end: {self}")
 
-    async def stands_still(self, *, within: float = 10.0) -> None:
+    async def stands_still(self, *, within: float = 30.0) -> None:
         """Return when no more can be sent: the client does not read, and every buffer on the way is full."""
         async with asyncio.timeout(within):
             before = -1

@@ -28,7 +28,7 @@ class Gate:
     def open(self) -> None:
         self._opened.set()
 
-    async def reached(self, times: int = 1, *, within: float = 5.0) -> None:
+    async def reached(self, times: int = 1, *, within: float = 30.0) -> None:
         """Return when so many scripts have come to the gate: what stands before it has been sent."""
         try:
             async with asyncio.timeout(within), self._arrived:

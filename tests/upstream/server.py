@@ -77,7 +77,7 @@ class Upstream:
         """What every request gets that nothing else answers."""
         self._always = steps
 
-    async def requested(self, *, within: float = 5.0) -> Exchange:
+    async def requested(self, *, within: float = 30.0) -> Exchange:
         """The next request, in the order of arrival; each call gives another one."""
         try:
             return await asyncio.wait_for(self._arrived.get(), within)
@@ -85,7 +85,7 @@ class Upstream:
             message = f"no further request within {within} s; so far {len(self.exchanges)}"
             raise AssertionError(message) from None
 
-    async def all_left(self, *, within: float = 1.0) -> None:
+    async def all_left(self, *, within: float = 10.0) -> None:
         """Return when no connection is open."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._all_left.wait() if self._open else asyncio.sleep(0), within)
@@ -107,7 +107,7 @@ class Upstream:
         """
         self._reuses_to_drop += times
 
-    async def all_played(self, *, within: float = 1.0) -> None:
+    async def all_played(self, *, within: float = 10.0) -> None:
         """Return when every queued script has been asked for and has come to its end."""
         for exchange in self.exchanges:
             await exchange.finished(within=within)

@@ -39,7 +39,7 @@ class Caller(asyncio.Protocol):
 
     async def until(self, marker: bytes) -> bytes:
         """All that came, once it holds the marker."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while marker not in b"".join(self.reads):
                 assert not self._closed.is_set(), self.reads
                 self._news.clear()
@@ -47,7 +47,7 @@ class Caller(asyncio.Protocol):
         return b"".join(self.reads)
 
     async def until_closed(self) -> bytes:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await self._closed.wait()
         return b"".join(self.reads)
 

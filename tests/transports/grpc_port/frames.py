@@ -75,7 +75,7 @@ class Frames:
     async def pinged(self) -> None:
         """The server has read what was sent."""
         self.send(frame(PING, b"together"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while await self.next() != PING or self.ping != b"together":
                 pass
 

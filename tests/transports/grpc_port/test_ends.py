@@ -108,11 +108,11 @@ async def test_an_answer_that_is_being_read_is_read_to_its_end(ending_server: Se
     upstream.script(head(), *[text("x" * 50_000)] * 20, finish("stop"), done())
     async with frames(ending_server.grpc_port) as caller:
         caller.send(call(b"/deltawire.v1.Functions/Invoke", said().SerializeToString()))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(caller.data) < 65_535:  # for more there is no room
                 await caller.next()
         os.kill(ending_server.pid, signal.SIGTERM)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while await caller.next() != GOAWAY:
                 pass
         caller.send(room(1_000_000))
@@ -129,7 +129,7 @@ async def test_an_answer_that_nobody_reads_holds_the_server_for_a_while_only(
     upstream.script(head(), *[text("x" * 50_000)] * 20, finish("stop"), done())
     async with frames(ending_server.grpc_port) as caller:
         caller.send(call(b"/deltawire.v1.Functions/Invoke", said().SerializeToString()))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(caller.data) < 65_535:
                 await caller.next()
         os.kill(ending_server.pid, signal.SIGTERM)
@@ -159,7 +159,7 @@ async def _read(events: AsyncIterator[pb.Event]) -> None:
 
 async def _gone(server: Server) -> None:
     """The process has ended: it is a child of ours that nobody has waited for yet."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await asyncio.to_thread(os.waitid, os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
 
 

@@ -44,7 +44,7 @@ def main() -> None:
         server = _load(configuration)
     except Exception as error:  # noqa: BLE001 - the outermost handler: the parent tells its user
         _tell(parent, {"error": f"{type(error).__name__}: {error}"})
-        os._exit(1)
+        sys.exit(1)  # an orderly end: a thread of llama.cpp's may still have the log to write
     _tell(parent, {"port": urlsplit(server.listening_address).port})
     while os.read(0, 1024):
         pass
