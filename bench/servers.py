@@ -24,10 +24,12 @@ _CallT = TypeVar("_CallT", bound=Call | GrpcCall)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a server is told: a folder for its own files, the port to serve, the upstream's port, the pace."""
+    """What a server is told: a folder for its own files, the port to serve and another for a server of both HTTP and
+    gRPC, the upstream's port, the pace."""
 
     folder: Path
     port: int
+    grpc_port: int
     upstream: int
     pace: Pace
 
@@ -88,6 +90,12 @@ def _grpc_command(place: Place) -> list[str]:
     return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
 
 
+def whole_command(place: Place) -> list[str]:
+    """The server as it is, with both ports."""
+    ports = ["--port", str(place.port), "--grpc-port", str(place.grpc_port)]
+    return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
+
+
 def _bare_grpc_command(place: Place) -> list[str]:
     return [
         *[sys.executable, "-m", "bench.bare_grpc"],
@@ -95,7 +103,7 @@ def _bare_grpc_command(place: Place) -> list[str]:
     ]
 
 
-def _openai_environment(upstream: int) -> Mapping[str, str]:
+def openai_environment(upstream: int) -> Mapping[str, str]:
     return {
         "DELTAWIRE_MODEL": "openai:bench",
         "OPENAI_API_KEY": "x",
@@ -104,7 +112,7 @@ def _openai_environment(upstream: int) -> Mapping[str, str]:
 
 
 def _deltawire(name: str, call: Call) -> Server[Call]:
-    return Server(name=name, command=_http_command, environment=_openai_environment, call=call)
+    return Server(name=name, command=_http_command, environment=openai_environment, call=call)
 
 
 _STREAM = "/deltawire.v1.Functions/Stream"
@@ -164,7 +172,7 @@ GRPC_WEB = _deltawire(
     ),
 )
 
-GRPC = Server(name="grpc", command=_grpc_command, environment=_openai_environment, call=GrpcCall(_STREAM, _MESSAGE))
+GRPC = Server(name="grpc", command=_grpc_command, environment=openai_environment, call=GrpcCall(_STREAM, _MESSAGE))
 
 BARE_GRPC = Server(
     name="bare-grpc",

@@ -1,8 +1,7 @@
 """Reading a request, and noticing that its caller has left."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 
 from starlette.datastructures import Headers
 from starlette.types import Receive
@@ -53,14 +52,20 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
             return bytes(body)
 
 
-@asynccontextmanager
-async def cancelled_when_left(run: Run, receive: Receive) -> AsyncGenerator[None, None]:
+class cancelled_when_left:
     """While this is open, a caller who leaves ends the run. To be opened when the body is read."""
-    watch = asyncio.create_task(_watch(run, receive))
-    try:
-        yield
-    finally:
-        watch.cancel()
+
+    __slots__ = ("_receive", "_run", "_watch")
+
+    def __init__(self, run: Run, receive: Receive) -> None:
+        self._run = run
+        self._receive = receive
+
+    def __enter__(self) -> None:
+        self._watch = asyncio.create_task(_watch(self._run, self._receive))
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.cancel()
 
 
 async def _watch(run: Run, receive: Receive) -> None:
