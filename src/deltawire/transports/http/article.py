@@ -59,7 +59,7 @@ class StreamPrompt:
         try:
             run.admit()
             must_be_json(headers.getlist("content-type"))
-            body = await read_body(headers, receive, self._settings)
+            body = await read_body(run, headers, receive, self._settings)
             request = codec.decode(_requests, body, '{"prompt": "…"}')
             name = prompted(self._engine, self._function)
         except RunError as error:

@@ -40,7 +40,7 @@ class ChatCompletions:
         try:
             run.admit()
             must_be_json(headers.getlist("content-type"))
-            request = chat_request(await read_body(headers, receive, self._settings))
+            request = chat_request(await read_body(run, headers, receive, self._settings))
             function = self._engine.plan(request.model).function
             asked = request.run_request(function, self._conversations[request.model])
         except RunError as error:

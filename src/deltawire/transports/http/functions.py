@@ -48,7 +48,7 @@ class RunFunction:
                     Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"
                 )
             must_be_json(headers.getlist("content-type"))
-            request = codec.run_request(await read_body(headers, receive, self._settings))
+            request = codec.run_request(await read_body(run, headers, receive, self._settings))
         except RunError as error:
             await send_problem(send, run.refuse(error))
             return

@@ -28,7 +28,7 @@ class Invoke:
     async def _run(self, run: Run, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             run.admit()
-            body = await read_body(Headers(scope=scope), receive, self._settings)
+            body = await read_body(run, Headers(scope=scope), receive, self._settings)
             request = codec.invoke_request(body)
         except RunError as error:
             await send_problem(send, run.refuse(error))

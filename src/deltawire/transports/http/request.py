@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 
 from starlette.datastructures import Headers
 from starlette.types import Receive
@@ -25,15 +26,17 @@ def must_be_json(content_types: Iterable[str]) -> None:
         raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {JSON}")
 
 
-async def read_body(headers: Headers, receive: Receive, settings: HttpSettings) -> bytes:
-    """The whole body. Raises ``RunError``: request_too_large, request_timeout, canceled if the caller leaves."""
+async def read_body(run: Run, headers: Headers, receive: Receive, settings: HttpSettings) -> bytes:
+    """The whole body. Raises ``RunError``: request_too_large, request_timeout, canceled if the caller leaves, and that
+    for which the run is stopped meanwhile."""
     limit = settings.max_body_bytes
     announced = headers.get("content-length", "").lstrip("0")
     if announced.isdecimal() and (len(announced) > _LONGEST_LENGTH or int(announced) > limit):
         raise too_large(limit)
     try:
-        async with asyncio.timeout(settings.body_timeout):
-            return await _read_body(receive, limit)
+        async with asyncio.timeout(settings.body_timeout) as patience:
+            with run.requested(partial(patience.reschedule, 0.0)):
+                return await _read_body(receive, limit)
     except TimeoutError:
         message = f"the body was not complete within {settings.body_timeout:g} s (http.body_timeout)"
         raise RunError(Reason.request_timeout, message) from None

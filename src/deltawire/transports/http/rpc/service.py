@@ -68,7 +68,7 @@ class UnaryCall:
             if self._procedure.has_runs:
                 run.admit()
             timeout = wire.timeout(headers)
-            read = await _reading(wire, headers, receive, self._settings)
+            read = await _reading(run, wire, headers, receive, self._settings)
             answer = self._procedure.prepare(run, read, timeout)
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
@@ -105,7 +105,7 @@ class StreamCall:
         try:
             run.admit()
             timeout = wire.timeout(headers)
-            read = await _reading(wire, headers, receive, self._settings)
+            read = await _reading(run, wire, headers, receive, self._settings)
             events = self._procedure.events(run, read, timeout)
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
@@ -118,8 +118,8 @@ def _by_content_type(wires: Sequence[_W]) -> dict[str, _W]:
     return {wire.content_type: wire for wire in wires}
 
 
-async def _reading(wire: Wire, headers: Headers, receive: Receive, settings: HttpSettings) -> Read:
-    message = wire.message(headers, await read_body(headers, receive, settings), settings.max_body_bytes)
+async def _reading(run: Run, wire: Wire, headers: Headers, receive: Receive, settings: HttpSettings) -> Read:
+    message = wire.message(headers, await read_body(run, headers, receive, settings), settings.max_body_bytes)
 
     def read(empty: Message) -> None:
         wire.encoding.parse(empty, message)
