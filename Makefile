@@ -18,11 +18,11 @@ done; \
 echo "deltawire needs Python 3.11 or newer$(if $(PYTHON),$(strip , and $(PYTHON) is not),: none was found). Name one: make PYTHON=/path/to/python3" >&2; exit 1
 endef
 
-.PHONY: help serve test field check generate bench fuzz lock clean setup-serve setup-dev
+.PHONY: help serve test field check generate bench fuzz fuzz-readers lock clean setup-serve setup-dev
 .DEFAULT_GOAL := help
 
 help: ## This list.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 serve: setup-serve ## Serve examples/shop.py, or APP=file.py; ARGS='--port 8080'.
 	@exec $(bin)/deltawire serve $(APP) $(ARGS)
@@ -54,14 +54,18 @@ compile = $(bin)/uv pip compile pyproject.toml --quiet --universal --python-vers
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 local := src/deltawire/providers/local/requirements.txt
 
+fuzz-readers: setup-dev ## Bytes that nobody thought of, to all that reads foreign bytes (SECONDS=3600; ARGS=sse_reader).
+	@$(bin)/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(ARGS)
+
 lock: setup-dev ## Make the locks again (ARGS=--upgrade: with newer versions).
 	@$(compile) --group build --group local --group dev --output-file requirements/dev.txt
 	@$(compile) --group build --group local --constraint requirements/dev.txt --output-file requirements/serve.txt
 	@$(subst pyproject.toml,,$(compile)) --group local --no-deps --constraint requirements/dev.txt --output-file $(local)
 	@$(subst pyproject.toml,tests/generators/requirements.in,$(compile)) --output-file tests/generators/requirements.txt
+	@$(subst pyproject.toml,tests/fuzz/requirements.in,$(compile)) --output-file tests/fuzz/requirements.txt
 
 clean: ## Remove .venv and every cache.
-	@rm -rf tests/node/node_modules tests/generators/.venv
+	@rm -rf tests/node/node_modules tests/generators/.venv tests/fuzz/.packages
 	@rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -83,7 +83,7 @@ def test_help_imports_nothing_heavy() -> None:
     code = "import sys, deltawire.cli.main; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     loaded = set(ended.stdout.split())
-    assert not loaded & {"aiohttp", "asyncio", "pydantic", "msgspec", "starlette", "uvicorn", "watchfiles"}
+    assert not loaded & {"asyncio", "httptools", "pydantic", "msgspec", "starlette", "uvicorn", "watchfiles"}
 
 
 async def test_a_group_of_commands_without_one_shows_its_help(tmp_path: Path) -> None:

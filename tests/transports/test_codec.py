@@ -189,6 +189,20 @@ def test_any_input_is_kept(value: object) -> None:
     assert (request.type, msgspec.json.decode(request.run_request().input)) == ("f", value)
 
 
+HALVES = st.text(st.sampled_from("aé🙂\ud83d\ude42\u2028\0"), max_size=6)
+
+
+@given(st.recursive(HALVES | st.integers(), lambda x: st.lists(x, max_size=3) | st.dictionaries(HALVES, x, max_size=3)))
+def test_what_is_made_well_formed_can_be_sent_and_what_was_well_formed_stays(value: object) -> None:
+    made = codec.well_formed(value)
+    assert msgspec.json.decode(msgspec.json.encode(made)) == made == codec.well_formed(made)
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return
+    assert made == value
+
+
 @given(st.binary(max_size=80))
 def test_no_body_breaks_the_decoder(body: bytes) -> None:
     with suppress(RunError):

@@ -47,11 +47,13 @@ def build_core(
     model: str | None = None,
     providers: Mapping[str, Provider] | None = None,
     only: str | None = None,
+    shared: registry.Shared | None = None,
 ) -> Core:
     """``model`` goes before what everybody else says: it is the command line's. ``providers`` are ready-made ones, by
-    name, for tests. ``only`` is the one function that will be called: what the others need is not asked for. Raises
-    ``DeclarationError`` for whatever cannot work, before the first call."""
-    opened = _Providers(settings, dict(providers or {}))
+    name, for tests. ``only`` is the one function that will be called: what the others need is not asked for. ``shared``
+    has the processes of local models, where several of us share them. Raises ``DeclarationError`` for whatever cannot
+    work, before the first call."""
+    opened = _Providers(settings, dict(providers or {}), shared)
     plans = {
         name: Plan(found.function, tuple(opened.way(way, name) for way in found.ways))
         for name, found in resolved(functions, settings, model).items()
@@ -64,8 +66,9 @@ def build_core(
 class _Providers:
     """Opens each provider that is named, once, and has a breaker for each model."""
 
-    def __init__(self, settings: Settings, ready: dict[str, Provider]) -> None:
+    def __init__(self, settings: Settings, ready: dict[str, Provider], shared: registry.Shared | None) -> None:
         self._settings = settings
+        self._shared = shared
         self._open: dict[str, Provider] = ready
         self._breakers: dict[str, Breaker] = {}
 
@@ -89,7 +92,7 @@ class _Providers:
 
     def _opened(self, name: str, model: str, function: str) -> Provider:
         if name == "local":
-            return registry.local(self._settings.local, model, logger.info)
+            return registry.local(self._settings.local, model, logger.info, self._shared)
         entry = self._settings.provider(name)
         if entry is None:
             known = ", ".join(self._settings.provider_names())

@@ -21,6 +21,15 @@ def must_be_free(host: str, port: int) -> None:
     _bound(host, port, "--grpc-port").close()
 
 
+def reserve(host: str, port: int) -> socket.socket:
+    """For gRPC in several processes, each of which binds the port by itself and shares it (SO_REUSEPORT, on Linux). The
+    socket takes no calls: while it is open, nobody else gets the port. Raises ``DeclarationError``."""
+    bound = _bound(host, port, "--grpc-port")  # not shared with whoever has it already, even if he would
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return bound
+
+
 def _bound(host: str, port: int, flag: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)

@@ -6,25 +6,28 @@ import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
 from deltawire.bootstrap import ports
+from deltawire.bootstrap.accepting import Accepting
 from deltawire.bootstrap.connection import Connection
 from deltawire.bootstrap.core import Core
 from deltawire.bootstrap.limits import Config
 from deltawire.bootstrap.open_files import allow_open_files
 from deltawire.bootstrap.shutdown import Shutdown, Stop
 from deltawire.bootstrap.websocket_protocol import WebSocketProtocol
-from deltawire.observers.log import Formatter, LogSettings
+from deltawire.observers import log
+from deltawire.observers.log import LogSettings
 from deltawire.settings import Settings, say_unless_said
 from deltawire.transports.http.app import build_app
 from deltawire.transports.http.event_stream import ResponseAborted
 
 if TYPE_CHECKING:
+    from deltawire.bootstrap.supervised import Supervisor
     from deltawire.transports.grpc.server import GrpcServer
 
 _PONG_TIMEOUT = 20.0
@@ -37,13 +40,9 @@ _OF_CALLERS = ("Invalid encoding on ", "ExecuteBatchError raised in core by serv
 logger = logging.getLogger("deltawire")
 
 
-def configure_logging(settings: LogSettings) -> None:
-    """One handler for everything, on stderr."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(Formatter(as_json=settings.as_json))
-    root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(settings.level.upper())
+def configure_logging(settings: LogSettings, *, pid: bool) -> None:
+    """The log, without what libraries say of their own."""
+    log.configure(settings, pid=pid)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(_was_no_error)
     logging.getLogger("grpc._cython.cygrpc").addFilter(_is_ours)
@@ -61,23 +60,38 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
+def serve(
+    core: Core,
+    settings: Settings,
+    bound: socket.socket | None,
+    ready: Callable[[], None],
+    supervisor: "Supervisor | None" = None,
+) -> None:
     """Serve until SIGINT or SIGTERM; a second one ends at once. ``bound`` is HTTP's socket, where HTTP is served.
-    ``ready`` is called when calls are accepted. Raises ``DeclarationError`` where the gRPC port is not to be had."""
+    ``ready`` is called when calls are accepted. One of several workers has a ``supervisor``, which tells it when to
+    end, and shares the gRPC port. Raises ``DeclarationError`` where that is not to be had."""
     allow_open_files(settings.max_runs)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(core, settings, bound, ready))
+        runner.run(_serve(core, settings, bound, ready, supervisor))
 
 
-async def _serve(core: Core, settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
+async def _serve(
+    core: Core,
+    settings: Settings,
+    bound: socket.socket | None,
+    ready: Callable[[], None],
+    supervisor: "Supervisor | None",
+) -> None:
     stop = Stop()
     http = rpc = None
     try:
+        if supervisor is not None:
+            await supervisor.listen(stop)
         if settings.grpc_port:
-            rpc = await _grpc_started(core, settings)
+            rpc = await _grpc_started(core, settings, shared=supervisor is not None)
         if bound is not None:
-            http = _Server(_http_config(core, settings), ready)
-        stop.on_signals()
+            http = _Server(_http_config(core, settings), ready, shared=supervisor is not None)
+        stop.on_signals(second_at_once=supervisor is None)
         if bound is None:
             ready()
         async with asyncio.TaskGroup() as serving:
@@ -94,6 +108,8 @@ async def _serve(core: Core, settings: Settings, bound: socket.socket | None, re
         if rpc is not None:
             await rpc.close()
         await core.close()
+        if supervisor is not None:
+            await supervisor.close()
 
 
 async def _serve_http(http: "_Server", bound: socket.socket, stop: Stop) -> None:
@@ -113,9 +129,10 @@ def import_grpc() -> "type[GrpcServer]":
     return GrpcServer
 
 
-async def _grpc_started(core: Core, settings: Settings) -> "GrpcServer":
-    ports.must_be_free(settings.host, settings.grpc_port)
-    server = import_grpc()(core.engine, settings.grpc, settings.article_function)
+async def _grpc_started(core: Core, settings: Settings, *, shared: bool) -> "GrpcServer":
+    if not shared:
+        ports.must_be_free(settings.host, settings.grpc_port)
+    server = import_grpc()(core.engine, settings.grpc, settings.article_function, shared=shared)
     await server.start(settings.host, settings.grpc_port)
     return server
 
@@ -144,14 +161,24 @@ def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers, which raise the signal once more when everything is closed."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], *, shared: bool) -> None:
+        """``shared``: other processes take connections from the same socket."""
         super().__init__(config)
         self._ready = ready
+        self._shared = shared
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup([] if self._shared else sockets)
+        if self._shared:
+            accepting = [Accepting(listening, self._protocol) for listening in sockets or ()]
+            self.servers: list[Any] = [*accepting]
+            for one in accepting:
+                one.start()
         self._ready()
+
+    def _protocol(self) -> Connection:
+        return Connection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     @override
     @contextmanager

@@ -22,7 +22,7 @@ logger = logging.getLogger("deltawire")
 
 
 class Stop:
-    """What signals ask for: the first to end in order, the second to end at once."""
+    """What is asked for by signals, the first to end in order and the second at once, or by a supervisor."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -30,10 +30,12 @@ class Stop:
         self.http_over = asyncio.Event()
         """The HTTP server has nothing more to do, which it finds out by itself."""
 
-    def on_signals(self) -> None:
+    def on_signals(self, *, second_at_once: bool = True) -> None:
+        """Not at once at a second one where it may be the first once more: an init system tells each process of a
+        service, and so does its supervisor."""
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(signum, self._stop)
+            loop.add_signal_handler(signum, self._stop if second_at_once else self.asked.set)
 
     def _stop(self) -> None:
         if self.asked.is_set():

@@ -4,7 +4,7 @@ import json
 import logging
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from rich.console import Console
@@ -27,23 +27,30 @@ _DEEP = 6
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-def announce(served: Served, settings: Settings, *, brief: bool = False) -> None:
-    """``brief`` is for a server that has been announced before."""
-    if settings.log.as_json:
-        # A log tells what is so, not what can be pasted.
-        http = {"address": _url(settings.host, settings.port)} if settings.port else {}
-        rpc = {"grpc": _target(settings.host, settings.grpc_port)} if settings.grpc_port else {}
-        fields = {"message": "listening", **http, **rpc, "functions": [*served]}
-        logger.info("listening", extra={"fields": fields})
+def announce(functions: Sequence[str], banner: str, settings: Settings) -> None:
+    """``banner`` is what ``rendered`` made: not always in the process that shows it."""
+    if not settings.log.as_json:
+        print(banner, end="", file=sys.stderr, flush=True)
         return
+    # A log tells what is so, not what can be pasted.
+    http = {"address": _url(settings.host, settings.port)} if settings.port else {}
+    rpc = {"grpc": _target(settings.host, settings.grpc_port)} if settings.grpc_port else {}
+    workers = {"workers": settings.workers} if settings.workers > 1 else {}
+    fields = {"message": "listening", **http, **rpc, **workers, "functions": [*functions]}
+    logger.info("listening", extra={"fields": fields})
+
+
+def rendered(served: Served, settings: Settings, *, brief: bool = False) -> str:
+    """For this stderr. ``brief`` is for a server that has been announced before."""
     if sys.stderr.isatty():
-        _say(Console(file=sys.stderr, highlight=False), served, settings, brief=brief)
-        return
-    console = Console(width=_UNCUT, highlight=False, color_system=None)
+        console = Console(file=sys.stderr, highlight=False)
+    else:
+        console = Console(width=_UNCUT, highlight=False, color_system=None)
     with console.capture() as said:
         _say(console, served, settings, brief=brief)
-    for line in said.get().splitlines():
-        print(line.rstrip(), file=sys.stderr)
+    if console.is_terminal:
+        return said.get()
+    return "".join(f"{line.rstrip()}\n" for line in said.get().splitlines())
 
 
 def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -> None:
@@ -66,6 +73,8 @@ def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -
         if place:
             how = "  in TLS" if wire == "grpc" and settings.grpc.tls_cert else ""
             console.print(Text.assemble("  ", (wire, "bold"), "  ", (place, "cyan"), how))
+    if settings.workers > 1:
+        console.print(Text(f"        by {settings.workers} workers", style="dim"))
     if settings.host in _ANY:
         console.print(Text("        open to every network of this machine, and asking nobody for a key", style="dim"))
     console.print()

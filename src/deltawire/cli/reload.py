@@ -1,10 +1,9 @@
 """``deltawire serve --reload``: the server in a child process, started anew when a file of the app changes.
 
 The parent holds HTTP's listening socket: a call that comes between two children waits for the next one. A gRPC call is
-refused then, and its channel connects again by itself. The child is ``reloaded.py``.
+refused then, and its channel connects again by itself. The child is ``child.py``.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -12,16 +11,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
 from watchfiles import Change, DefaultFilter, watch
 
 from deltawire.cli.app import app_of
+from deltawire.cli.child import PROGRAM, Told
 from deltawire.cli.serving import Flags, listen
 from deltawire.cli.terminal import complain
 from deltawire.domain.errors import DeclarationError
+from deltawire.providers.local.process import how_ended
 from deltawire.settings import Settings, config_file
 
 _PATIENCE = 30.0
@@ -45,6 +45,8 @@ def serve_and_watch(flags: Flags) -> int:
     if sys.platform == "win32":
         raise DeclarationError("--reload hands a socket to another process, which Windows cannot: leave it out")
     settings = flags.settings()
+    if settings.workers > 1:
+        raise DeclarationError("--reload serves with one process, and --workers asks for more: leave one of them out")
     app = app_of(settings, "serve shop.py --reload")
     folder, config = folder_of(app), _Configuration()
     served = _Served(flags, settings)
@@ -116,8 +118,7 @@ class _Served:
         if code is None or self._told:
             return
         if code != _CANNOT_WORK:
-            how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-            complain(f"the server ended ({how})")
+            complain(f"the server ended ({how_ended(code)})")
         self._wait()
 
     def _wait(self) -> None:
@@ -157,17 +158,16 @@ class _Served:
             self._bound.close()
 
     def _started(self, *, again: bool) -> "subprocess.Popen[bytes]":
-        descriptor = None if self._bound is None else self._bound.fileno()
+        told = Told(self._flags, None if self._bound is None else self._bound.fileno(), again=again)
         child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "deltawire.cli.reloaded"],
+            PROGRAM,
             stdin=subprocess.PIPE,
-            pass_fds=[] if descriptor is None else [descriptor],
+            pass_fds=told.descriptors,
             start_new_session=True,  # Ctrl-C is ours alone: we end the child in order
         )
         assert child.stdin is not None
-        told = {"flags": asdict(self._flags), "descriptor": descriptor, "again": again}
         with suppress(BrokenPipeError):  # it died at once
-            child.stdin.write(json.dumps(told).encode() + b"\n")
+            child.stdin.write(told.line())
             child.stdin.flush()
         return child
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 from datetime import UTC, datetime
 from typing import Literal
@@ -29,6 +30,16 @@ class LogSettings(BaseModel):
         return self.format == "json" or (self.format == "auto" and not sys.stderr.isatty())
 
 
+def configure(settings: LogSettings, *, pid: bool = False) -> None:
+    """One handler for everything, on stderr. With ``pid`` each line tells its process: for several that write to one
+    place."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Formatter(as_json=settings.as_json, pid=os.getpid() if pid else None))
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(settings.level.upper())
+
+
 class RunLog:
     """Implements ``domain.ports.Observer``."""
 
@@ -40,9 +51,10 @@ class Formatter(logging.Formatter):
     """Lines for a machine or for a person. A record with ``fields``, as a run's is, is told by them; another by its
     message."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, *, as_json: bool, pid: int | None = None) -> None:
         super().__init__()
         self._as_json = as_json
+        self._pid = pid
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, object] | None = getattr(record, "fields", None)
@@ -51,10 +63,12 @@ class Formatter(logging.Formatter):
         level = record.levelname.lower()
         if self._as_json:
             time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-            line = {"time": time, "level": level, "logger": record.name, **about}
+            process = {} if self._pid is None else {"pid": self._pid}
+            line = {"time": time, "level": level, "logger": record.name, **process, **about}
             return _json(line | ({"trace": trace} if trace else {}))
         words = " ".join(f"{name}={_word(value)}" for name, value in fields.items()) if fields else record.getMessage()
-        line = f"{self.formatTime(record, '%H:%M:%S')} {level:7} {words}"
+        process = "" if self._pid is None else f"[{self._pid}] "
+        line = f"{self.formatTime(record, '%H:%M:%S')} {level:7} {process}{words}"
         return _visible(line + (f"\n{trace}" if trace else ""))
 
 

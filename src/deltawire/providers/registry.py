@@ -2,6 +2,7 @@
 others."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deltawire.domain.errors import DeclarationError
@@ -10,6 +11,9 @@ from deltawire.providers.azure.settings import AzureSettings
 from deltawire.providers.local.settings import LocalSettings
 from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.providers.settings import ProviderSettings
+
+if TYPE_CHECKING:
+    from deltawire.providers.local.provider import Model
 
 Read = Callable[[str, str], str]
 """The secret that is written in a setting, and the setting's name, which is for messages: raises
@@ -52,13 +56,21 @@ def azure(name: str, settings: AzureSettings, read: Read) -> Provider:
     return Azure(name, settings, place, identity)
 
 
-def local(settings: LocalSettings, model: str, progress: Callable[[str], None]) -> Provider:
-    """The model that runs here. Raises ``DeclarationError`` for a model that does not exist."""
+Shared = Callable[[str], "Model"]
+"""The process of the local model of that name, where somebody else has it."""
+
+
+def local(
+    settings: LocalSettings, model: str, progress: Callable[[str], None], shared: Shared | None = None
+) -> Provider:
+    """The model that runs here, in a process of its own unless it is ``shared``. Raises ``DeclarationError`` for a
+    model that does not exist."""
+    from deltawire.providers.local.process import LocalModel
     from deltawire.providers.local.provider import MODELS, Local
 
     if model not in MODELS:
         raise DeclarationError(f"no local model is called '{model}'; known: {', '.join(MODELS)}")
-    return Local(settings, model, progress)
+    return Local(LocalModel(settings, progress, model) if shared is None else shared(model))
 
 
 def _wrong_with(url: str) -> str | None:

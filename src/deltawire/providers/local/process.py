@@ -134,7 +134,7 @@ class LocalModel:
         await child.process.wait()
         await child.logged()
         if not self._closed:
-            how = _how_ended(child.process)
+            how = how_ended(child.process.returncode)
             self._progress(
                 f"the local model {self._name} ended ({how}); the next call starts it again{child.last_lines()}"
             )
@@ -206,7 +206,7 @@ class _Child:
         if not answer:
             await self.process.wait()
             await self.logged()
-            raise _StartError(_how_ended(self.process), self.last_lines())
+            raise _StartError(how_ended(self.process.returncode), self.last_lines())
         told: dict[str, int | str] = json.loads(answer)
         if "error" in told:
             await self.logged()
@@ -280,9 +280,15 @@ async def _health(port: int) -> bytes:
         return await reader.readline()
 
 
-def _how_ended(process: Process) -> str:
-    code = process.returncode or 0
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+def how_ended(code: int | None) -> str:
+    """What a process's exit code tells; below zero it is the signal that ended it."""
+    code = code or 0
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:  # not every signal has a name
+        return f"killed by signal {-code}"
 
 
 def _way_out(error: str) -> str:

@@ -1,31 +1,36 @@
 """The local model as a provider: its own process, spoken to as any OpenAI-compatible server."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Protocol
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece
 from deltawire.domain.ports import Attempt, Completion
-from deltawire.providers.local.process import Endpoint, LocalModel
-from deltawire.providers.local.settings import LocalSettings
+from deltawire.providers.local.process import Endpoint
 from deltawire.providers.openai.provider import OpenAI
 from deltawire.providers.openai.settings import OpenAISettings
 
 MODELS = ("smollm2",)
 
 
-class Local:
-    """Implements ``domain.ports.Provider``. Starts the model with the first attempt, and again after it died."""
+class Model(Protocol):
+    """The model's process, be it one's own (``process.LocalModel``) or one that several processes share."""
 
-    def __init__(self, settings: LocalSettings, model: str, progress: Callable[[str], None]) -> None:
-        self._model = LocalModel(settings, progress, model)
+    async def ready(self) -> Endpoint:
+        """Where it listens, which may mean to wait until it has started. Raises ``RunError``."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Local:
+    """Implements ``domain.ports.Provider``. Needs the model with the first attempt, and again after it died."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self._client: OpenAI | None = None
         self._endpoint: Endpoint | None = None
-
-    @property
-    def pid(self) -> int | None:
-        """The model's process, while it runs."""
-        return self._model.pid
 
     async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
         client = await self._connected(await self._model.ready())

@@ -6,17 +6,15 @@ import re
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 
-import aiohttp
-
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece
 from deltawire.domain.ports import Attempt, Completion, OutputSchema
-from deltawire.providers.body_reader import Read, reading
+from deltawire.providers.http1.errors import CutError
 from deltawire.providers.openai.reply import Foreign, Reply
 from deltawire.providers.openai.request import request_body
 from deltawire.providers.openai.strict_schema import StrictSchema, strict
 from deltawire.providers.openai.wire import Credential, Wire
-from deltawire.providers.upstream import Asking, Upstream, come_before_the_cut
+from deltawire.providers.upstream import Asking, Response, Upstream
 
 _TAIL_SECONDS = 1.0
 _TELLING = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
@@ -42,19 +40,14 @@ class ChatCompletions:
         )
         reply = Reply(Foreign(self._name, asking.secrets), self._wire.max_event_bytes, typed=attempt.output is not None)
         async with self._upstream.post(self._wire.path(attempt.model), body, attempt.pulse, asking) as response:
-            read, received = reading(response.content), attempt.pulse.received
+            read, received = response.read, attempt.pulse.received
             if self._is_whole(response):
-                pieces = reply.read_whole(await self._whole(read))
+                pieces = reply.read_whole(await self._whole(response))
                 for piece in pieces:
                     yield piece
-            tail = _Tail(response, read)
+            tail = _Tail(response)
             while not reply.done:
-                try:
-                    chunk = await (read() if reply.finish_reason is None else tail.read())
-                except (aiohttp.ClientError, ConnectionError):
-                    chunk = come_before_the_cut(response)
-                    if not chunk:
-                        raise
+                chunk = await (read() if reply.finish_reason is None else tail.read())
                 received()
                 pieces = reply.read(chunk)
                 attempt.meter.usage = reply.usage
@@ -75,7 +68,7 @@ class ChatCompletions:
             schema = self._schemas[output] = strict(output.schema, lengths=self._wire.lengths)
         return schema
 
-    def _is_whole(self, response: aiohttp.ClientResponse) -> bool:
+    def _is_whole(self, response: Response) -> bool:
         """Whether the reply is one JSON document. Raises ``RunError`` (upstream_invalid) for what is neither that nor
         a stream."""
         match response.content_type:
@@ -87,9 +80,9 @@ class ChatCompletions:
                 message = f"the provider '{self._name}' answered with {other[:80]}, not with events"
                 raise RunError(Reason.upstream_invalid, message)
 
-    async def _whole(self, read: Read) -> bytes:
+    async def _whole(self, response: Response) -> bytes:
         body = bytearray()
-        while received := await read():
+        while received := await response.read():
             body += received
             if len(body) > self._wire.max_event_bytes:
                 limit = self._wire.max_event_bytes
@@ -110,11 +103,10 @@ class _Tail:
     """What comes after the finish reason: the usage and an end marker, if a server sends them. The answer is complete,
     so a server that says no more, or hangs up, has done no harm."""
 
-    __slots__ = ("_read", "_response", "_until")
+    __slots__ = ("_response", "_until")
 
-    def __init__(self, response: aiohttp.ClientResponse, read: Read) -> None:
+    def __init__(self, response: Response) -> None:
         self._response = response
-        self._read = read
         self._until: float | None = None
 
     async def read(self) -> bytes:
@@ -123,8 +115,6 @@ class _Tail:
             self._until = asyncio.get_running_loop().time() + _TAIL_SECONDS
         try:
             async with asyncio.timeout_at(self._until):
-                return await self._read()
-        except TimeoutError:
+                return await self._response.read()
+        except (TimeoutError, CutError):
             return b""
-        except (aiohttp.ClientError, ConnectionError):
-            return come_before_the_cut(self._response)

@@ -28,8 +28,9 @@ _WAITING_TAKEN_WITHIN = 1.0
 class GrpcServer:
     """To be made within the loop that it serves in."""
 
-    def __init__(self, engine: Engine, settings: GrpcSettings, article_function: str) -> None:
-        """Raises ``DeclarationError`` for a certificate that cannot be used."""
+    def __init__(self, engine: Engine, settings: GrpcSettings, article_function: str, *, shared: bool = False) -> None:
+        """``shared``: other processes of ours serve on the same port. Raises ``DeclarationError`` for a certificate
+        that cannot be used."""
         self._settings = settings
         self._credentials = credentials(settings)
         self._calls = Calls(engine, settings)
@@ -39,7 +40,7 @@ class GrpcServer:
             health.SERVICE: self._health.methods(),
         }
         services = {**services, reflection.SERVICE: reflection.methods([*services, reflection.SERVICE])}
-        self._server = aio_server.server(services, _options(settings))
+        self._server = aio_server.server(services, _options(settings, shared=shared))
 
     @property
     def calls_under_way(self) -> int:
@@ -101,10 +102,10 @@ class GrpcServer:
         telling.cancel()
 
 
-def _options(settings: GrpcSettings) -> list[tuple[str, int]]:
+def _options(settings: GrpcSettings, *, shared: bool) -> list[tuple[str, int]]:
     return [
-        # A port that is taken is an error, and not shared with whoever has it.
-        ("grpc.so_reuseport", 0),
+        # Else a port that is taken is an error, and not shared with whoever has it.
+        ("grpc.so_reuseport", int(shared)),
         # By itself gRPC cancels some of more than a thousand calls that come at once.
         ("grpc.server.max_pending_requests", _MOST_PENDING),
         ("grpc.server.max_pending_requests_hard_limit", _MOST_PENDING),
