@@ -8,6 +8,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from bench.answers import checked
 from bench.cpu import waited_seconds
 from bench.http2 import GrpcCall
 from bench.load import Callers
@@ -15,11 +16,12 @@ from bench.memory import resident
 from bench.pace import Pace
 from bench.probe import Latency, probe
 from bench.process import ServerProcess
+from bench.servers import AnyServer
 from bench.upstream import PacedUpstream
 
 _WARM = 10
 """Streams that come and go before, so that what every server makes once is not counted as theirs."""
-_OPENED_A_SECOND = 500
+OPENED_A_SECOND = 250
 _PATIENCE = 60.0
 _SETTLING = 1.0
 
@@ -43,8 +45,9 @@ class Crowd:
     """How long the server waited for its core while others had it; 1 is the whole time."""
 
 
-def callers(process: ServerProcess) -> Callers:
-    call = process.server.call
+def callers(process: ServerProcess, wire: AnyServer | None = None) -> Callers:
+    """Of the process, on the wire that it was started for, or on another."""
+    call = (wire or process.server).call
     return call.load(process.grpc_port if isinstance(call, GrpcCall) else process.port)
 
 
@@ -54,8 +57,8 @@ async def hold(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> C
     try:
         before = await _warm_memory(process, upstream)
         begun = time.monotonic()
-        async with asyncio.timeout(_PATIENCE + pace.streams / _OPENED_A_SECOND):
-            await load.open(pace.streams, over=pace.streams / _OPENED_A_SECOND)
+        async with asyncio.timeout(_PATIENCE + pace.streams / OPENED_A_SECOND):
+            await load.open(pace.streams, over=pace.streams / OPENED_A_SECOND)
             await load.begun()
         opening = time.monotonic() - begun
         await asyncio.sleep(_SETTLING)
@@ -74,7 +77,7 @@ async def hold(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> C
         upstream.finish()
         load.leave()
     return Crowd(
-        fault=load.answers(sent).fault,
+        fault=checked(load.pieces(), sent).fault,
         opening=opening,
         closing=time.monotonic() - begun,
         pace_kept=tokens / (pace.streams * pace.rate * lasted),
@@ -87,7 +90,7 @@ async def hold(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> C
 async def _warm_memory(process: ServerProcess, upstream: PacedUpstream) -> int:
     load = callers(process)
     async with asyncio.timeout(_PATIENCE):
-        await load.open(_WARM, over=_WARM / _OPENED_A_SECOND)
+        await load.open(_WARM, over=_WARM / OPENED_A_SECOND)
         await load.begun()
         upstream.finish()
         await load.closed()

@@ -14,16 +14,16 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import uvloop
 
 from bench.cpu import two_cores
 from bench.crowd import Crowd, hold
+from bench.drain import ended
 from bench.pace import Pace
 from bench.process import ServerError, ServerProcess
-from bench.servers import CONNECT, GRPC, GRPC_WEB, NDJSON, SSE, WEBSOCKET, AnyServer, openai_environment, whole_command
+from bench.servers import CONNECT, GRPC, GRPC_WEB, NDJSON, SSE, WEBSOCKET, AnyServer, whole
 from bench.upstream import PacedUpstream
 from deltawire.bootstrap.open_files import allow_open_files
 
@@ -32,7 +32,6 @@ MOST_BYTES = 32 * 1024
 """Of the server's memory for each open stream of server-sent events."""
 LONGEST_HEALTHZ = 0.1
 """Seconds, for 99 of 100 questions."""
-_BESIDE = 200
 
 
 def main() -> int:
@@ -42,7 +41,7 @@ def main() -> int:
     gc.disable()  # the callers keep what they read; a collection would only make them late
     allow_open_files(options.streams)  # a caller's end and an upstream's, as the server has them
     pace = Pace(options.streams, 1, options.window)
-    chosen = [wire for wire in WIRES if not options.only or wire.name in options.only]
+    chosen = tuple(wire for wire in WIRES if not options.only or wire.name in options.only)
     return uvloop.run(_run(chosen, pace, cores))
 
 
@@ -68,33 +67,29 @@ async def _run(wires: Sequence[AnyServer], pace: Pace, cores: tuple[int, int]) -
     broken: list[str] = []
     with tempfile.TemporaryDirectory(prefix="deltawire-open-streams-") as folder:
         for wire in wires:
-            crowd = await _held(wire, Path(folder) / wire.name, pace, cores[0])
+            crowd = await held(wire, Path(folder) / wire.name, pace, cores[0])
             print(row(wire.name, crowd), flush=True)
             broken += promises_broken(wire.name, crowd)
+        if wires == WIRES:
+            fault = await ended(wires, Path(folder) / "ended", pace, cores[0])
+            print(f"  told to stop with streams open on all of them: {fault or 'all came whole, exit code 0'}")
+            broken += [] if fault is None else [f"told to stop: {fault}"]
     for line in broken:
         print(f"broken: {line}")
     return int(bool(broken))
 
 
-async def _held(wire: AnyServer, folder: Path, pace: Pace, core: int) -> Crowd:
+async def held(wire: AnyServer, folder: Path, pace: Pace, core: int) -> Crowd:
     async with PacedUpstream(pace.streams, pace.rate) as upstream:
         process = ServerProcess(whole(wire, pace.streams), folder, upstream.port, core, pace)
         try:
             await process.ready()
+            await process.ready(process.grpc_port)
             return await hold(process, upstream, pace)
         except ServerError as error:
             return Crowd(str(error))
         finally:
             process.stop()
-
-
-def whole(wire: AnyServer, streams: int, **settings: str) -> AnyServer:
-    """The server with both its ports, which takes so many streams at once."""
-
-    def environment(upstream: int) -> dict[str, str]:
-        return {**openai_environment(upstream), "DELTAWIRE_MAX_RUNS": str(streams + _BESIDE), **settings}
-
-    return replace(wire, command=whole_command, environment=environment)  # pyright: ignore[reportReturnType]  (one of both)
 
 
 def row(name: str, crowd: Crowd) -> str:

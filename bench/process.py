@@ -44,13 +44,14 @@ class ServerProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    async def ready(self) -> None:
+    async def ready(self, port: int | None = None) -> None:
+        """Return when it takes connections, on that port if it has several."""
         deadline = time.monotonic() + _START_WITHIN
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 raise ServerError(f"it ended with {self._process.returncode}: {self.last_words()}")
             with socket.socket() as attempt:
-                if attempt.connect_ex(("127.0.0.1", self.port)) == 0:
+                if attempt.connect_ex(("127.0.0.1", port or self.port)) == 0:
                     return
             await asyncio.sleep(0.05)
         raise ServerError(f"it took no connection within {_START_WITHIN:.0f} s: {self.last_words()}")

@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -90,7 +90,7 @@ def _grpc_command(place: Place) -> list[str]:
     return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
 
 
-def whole_command(place: Place) -> list[str]:
+def _whole_command(place: Place) -> list[str]:
     """The server as it is, with both ports."""
     ports = ["--port", str(place.port), "--grpc-port", str(place.grpc_port)]
     return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
@@ -103,7 +103,7 @@ def _bare_grpc_command(place: Place) -> list[str]:
     ]
 
 
-def openai_environment(upstream: int) -> Mapping[str, str]:
+def _openai_environment(upstream: int) -> Mapping[str, str]:
     return {
         "DELTAWIRE_MODEL": "openai:bench",
         "OPENAI_API_KEY": "x",
@@ -112,7 +112,7 @@ def openai_environment(upstream: int) -> Mapping[str, str]:
 
 
 def _deltawire(name: str, call: Call) -> Server[Call]:
-    return Server(name=name, command=_http_command, environment=openai_environment, call=call)
+    return Server(name=name, command=_http_command, environment=_openai_environment, call=call)
 
 
 _STREAM = "/deltawire.v1.Functions/Stream"
@@ -172,7 +172,7 @@ GRPC_WEB = _deltawire(
     ),
 )
 
-GRPC = Server(name="grpc", command=_grpc_command, environment=openai_environment, call=GrpcCall(_STREAM, _MESSAGE))
+GRPC = Server(name="grpc", command=_grpc_command, environment=_openai_environment, call=GrpcCall(_STREAM, _MESSAGE))
 
 BARE_GRPC = Server(
     name="bare-grpc",
@@ -195,3 +195,12 @@ NGINX = Server(
 )
 
 SERVERS: tuple[AnyServer, ...] = (NGINX, SSE, NDJSON, WEBSOCKET, CONNECT, CONNECT_JSON, GRPC_WEB, GRPC, BARE_GRPC)
+
+
+def whole(wire: AnyServer, streams: int) -> AnyServer:
+    """Our server with both its ports, which takes so many streams at once, and more."""
+
+    def environment(upstream: int) -> dict[str, str]:
+        return {**_openai_environment(upstream), "DELTAWIRE_MAX_RUNS": str(2 * streams)}
+
+    return replace(wire, command=_whole_command, environment=environment)  # pyright: ignore[reportReturnType]  (one of both)

@@ -67,6 +67,7 @@ async def test_a_run_that_is_stopped_waits_for_its_body_no_longer() -> None:
         return await asyncio.get_running_loop().create_future()
 
     with pytest.raises(RunError) as raised:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(5) as patience:
             await read_body(run, Headers({}), never, HttpSettings(body_timeout=60))
     assert raised.value.reason is Reason.draining
+    assert not patience.expired()
