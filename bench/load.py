@@ -73,6 +73,10 @@ class Call:
         """What a caller sends when the server has answered for the first time."""
         return b""
 
+    def reply(self, data: bytes) -> bytes:  # noqa: ARG002 (for calls that need it)
+        """What a caller sends at once when it has read this."""
+        return b""
+
     def tokens(self, data: bytes) -> int:
         """How many tokens are in what was read."""
         return data.count(MARK)
@@ -151,6 +155,8 @@ class _Caller(asyncio.Protocol):
             self._transport.write(self._call.after_head())
         self.tokens += self._call.tokens(data)
         self.reads.append(data)
+        if reply := self._call.reply(data):
+            self._transport.write(reply)
         if self._call.over(data):
             self._transport.close()
         if self.tokens:

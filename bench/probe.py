@@ -9,6 +9,7 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Self
 
@@ -28,7 +29,7 @@ class Latency:
     longest: float
 
     @classmethod
-    def of(cls, taken: list[float | None]) -> Self:
+    def of(cls, taken: Sequence[float | None]) -> Self:
         """``None`` stands for a question that failed."""
         good = sorted(each for each in taken if each is not None) or [float("inf")]
         p50, p99 = good[(len(good) - 1) // 2], good[(len(good) - 1) * 99 // 100]

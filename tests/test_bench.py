@@ -56,6 +56,8 @@ def test_a_websockets_frames_are_read_as_messages_and_their_lengths_are_no_token
     assert call.answer([head + long[:50], long[50:] + b"\x89\x04ping", end]) == (200, text + b'\n{"type":"finished"}')
     assert call.answer([head + long]) == (0, text)
     assert call.tokens(long) == 1
+    assert call.reply(end + b"\x89\x04ping") == b"\x8a\x84\0\0\0\0ping"
+    assert call.reply(end) == b""
 
 
 def reply(*messages: tuple[int, bytes]) -> bytes:

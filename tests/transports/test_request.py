@@ -66,8 +66,9 @@ async def test_a_run_that_is_stopped_waits_for_its_body_no_longer() -> None:
         run.stop(cut_short())
         return await asyncio.get_running_loop().create_future()
 
+    patience = asyncio.timeout(5)
     with pytest.raises(RunError) as raised:
-        async with asyncio.timeout(5) as patience:
+        async with patience:
             await read_body(run, Headers({}), never, HttpSettings(body_timeout=60))
     assert raised.value.reason is Reason.draining
     assert not patience.expired()
