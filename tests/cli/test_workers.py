@@ -157,11 +157,13 @@ async def test_a_worker_that_is_killed_breaks_its_own_calls_only_and_is_replaced
 async def test_one_that_dies_again_and_again_is_replaced_after_growing_pauses(tmp_path: Path) -> None:
     async with on_upstream(tmp_path, Gate()) as found:
         other, dying = found.pids
-        for pause in ("now", "in 1 s"):
+        for pause, when in ((0, "now"), (1, "in 1 s")):
             os.kill(dying, signal.SIGKILL)
-            assert pause in await found.server.said(f"worker {dying} ended")
+            dead_since = time.monotonic()
+            assert when in await found.server.said(f"worker {dying} ended")
             assert await found.call("sse").end == "finished"
             await until(lambda: len(found.pids) == 2, within=5)
+            assert time.monotonic() - dead_since >= pause
             [dying] = set(found.pids) - {other}
         assert await found.server.stopped() == 0
 
@@ -186,16 +188,17 @@ async def test_calls_under_way_on_all_workers_are_played_to_their_end_when_all_a
     gate = Gate()
     async with on_upstream(tmp_path, gate) as found:
         held = await found.held()
-        for pid in (found.server.process.pid, *held):
-            os.kill(pid, signal.SIGTERM)
+        found.server.process.send_signal(signal.SIGTERM)
         for _ in held:
             await found.server.said("stopping: calls under way")
+        for pid in held:
+            os.kill(pid, signal.SIGTERM)
         for port in found.ports:
             await refused(port)
         gate.open()
         for calls in held.values():
             assert set(await ends(calls)) == {"finished"}
-        assert await ended(found.server, within=AT_ONCE) == 0
+        assert await ended(found.server, within=10) == 0
 
 
 async def refused(port: int) -> None:
@@ -232,7 +235,7 @@ async def test_what_must_be_cut_is_told_so_and_the_exit_code_is_0(tmp_path: Path
         for calls in held.values():
             assert set(await ends(calls)) == {"draining"}
         assert await ended(found.server, within=10) == 0
-        assert time.monotonic() - began < (0 if second else drain) + 2
+        assert time.monotonic() - began < (0 if second else drain) + 5  # busy machines included
 
 
 async def test_a_delay_is_kept_by_all_workers(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_url_tells_whom_to_ask(url: str, host: str, port: int, tls: bool, name
     "url",
     [
         *("", "a.example/v1", "//a/v1", "ftp://a/v1", "unix:///run/s", "http://", "http:///v1", "http://:80"),
-        *("http://a:port", "http://a:99999", "http://a b/v1", "http://a\\b/v1", "http://a<b>/v1"),
+        *("http://a:port", "http://a:99999", "http://a b/v1", "https://.a/v1", "http://a\\b/v1", "http://a<b>/v1"),
     ],
 )
 async def test_what_is_no_url_of_the_web_is_unreachable_and_says_so(url: str) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote, urlsplit
 from deltawire.providers.http1.errors import UnreachableError
 
 _PORTS = {"http": 80, "https": 443}
-_HOST = re.compile(r"[\w.:%~-]+", re.ASCII)
+_HOST = re.compile(r"[\w:%~-][\w.:%~-]*", re.ASCII)
 _MEANS_TWO = re.compile("[\u00df\u03c2\u200c\u200d]")
 """What the two versions of IDNA read as different names (Unicode TR 46, §7): whom we would ask is not clear."""
 _IN_A_TARGET = "%!$&'()*+,/:;=?@[]~"
