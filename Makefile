@@ -18,7 +18,7 @@ done; \
 echo "deltawire needs Python 3.11 or newer$(if $(PYTHON),$(strip , and $(PYTHON) is not),: none was found). Name one: make PYTHON=/path/to/python3" >&2; exit 1
 endef
 
-.PHONY: help serve test field check generate bench fuzz fuzz-readers soak lock clean setup-serve setup-dev
+.PHONY: help serve test field check generate bench load soak fuzz fuzz-readers lock clean setup-serve setup-dev
 .DEFAULT_GOAL := help
 
 help: ## This list.
@@ -48,6 +48,9 @@ bench: setup-dev ## Measure the server's CPU per token (SHORT=1: in seconds).
 
 soak: setup-dev ## Ten minutes of faults on every wire, and what they leave (SHORT=1: in seconds).
 	@SHORT=$(SHORT) $(bin)/python -m soak $(ARGS)
+
+load: setup-dev ## Hold 4,000 streams open on each wire (SHORT=1: 300 for ten seconds).
+	@SHORT=$(SHORT) $(bin)/python -m bench.open_streams $(ARGS)
 
 fuzz: setup-dev ## Play the OpenAPI document, ever anew (EXAMPLES=500: each call).
 	@DELTAWIRE_TEST_FUZZ=$(or $(EXAMPLES),500) $(bin)/python -m pytest tests/openapi/test_fuzz.py $(ARGS)

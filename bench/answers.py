@@ -13,8 +13,11 @@ class Answers:
     """Share of the tokens that came in one event with another: 0 to 1."""
 
 
-def checked(streams: Sequence[list[str]], sent: list[int]) -> Answers:
-    """Each stream's pieces of text, against how many tokens were sent to each (in ascending order)."""
+def checked(streams: Sequence[list[str]] | str, sent: list[int]) -> Answers:
+    """Each stream's pieces of text, against how many tokens were sent to each (in ascending order); or what was wrong
+    with one of them."""
+    if isinstance(streams, str):
+        return Answers(streams)
     counts = [count_exact("".join(pieces)) for pieces in streams]
     whole = sorted(count for count in counts if count is not None)
     if len(whole) < len(counts):

@@ -8,7 +8,6 @@ from typing import Protocol, cast
 
 import httptools
 
-from bench.answers import Answers, checked
 from bench.tokens import MARK
 
 
@@ -41,8 +40,8 @@ class Callers(Protocol):
         """Leave every stream that is not over."""
         ...
 
-    def answers(self, sent: list[int]) -> Answers:
-        """What they got, when that many tokens were sent to each stream (in ascending order)."""
+    def pieces(self) -> list[list[str]] | str:
+        """The text that each has got, piece by piece; or what was wrong with one that has got no whole answer."""
         ...
 
 
@@ -72,6 +71,10 @@ class Call:
 
     def after_head(self) -> bytes:
         """What a caller sends when the server has answered for the first time."""
+        return b""
+
+    def reply(self, data: bytes) -> bytes:  # noqa: ARG002 (for calls that need it)
+        """What a caller sends at once when it has read this."""
         return b""
 
     def tokens(self, data: bytes) -> int:
@@ -123,14 +126,14 @@ class Load:
         for caller in self._callers:
             caller.leave()
 
-    def answers(self, sent: list[int]) -> Answers:
+    def pieces(self) -> list[list[str]] | str:
         streams: list[list[str]] = []
         for caller in self._callers:
             status, body = self._call.answer(caller.reads)
             if status != 200:
-                return Answers(f"a reply with status {status}: {body[:200]!r}")
+                return f"a reply with status {status}: {body[:200]!r}"
             streams.append(self._call.pieces_of(body))
-        return checked(streams, sent)
+        return streams
 
 
 class _Caller(asyncio.Protocol):
@@ -152,6 +155,8 @@ class _Caller(asyncio.Protocol):
             self._transport.write(self._call.after_head())
         self.tokens += self._call.tokens(data)
         self.reads.append(data)
+        if reply := self._call.reply(data):
+            self._transport.write(reply)
         if self._call.over(data):
             self._transport.close()
         if self.tokens:

@@ -5,6 +5,7 @@ import os
 import time
 from dataclasses import dataclass, replace
 
+from bench.answers import checked
 from bench.cpu import tree_seconds, waited_seconds
 from bench.load import Callers
 from bench.pace import OPENING, SETTLING, Pace
@@ -66,7 +67,7 @@ async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -
     finally:
         upstream.finish()
         load.leave()
-    answers = load.answers(sent)
+    answers = checked(load.pieces(), sent)
     return replace(figure, together=answers.together) if answers.fault is None else Figure(fault=answers.fault)
 
 

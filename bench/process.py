@@ -1,6 +1,7 @@
 """A server as a process of its own, on its core, for as long as the benchmark needs it."""
 
 import asyncio
+import contextlib
 import os
 import socket
 import subprocess
@@ -24,14 +25,14 @@ class ServerProcess:
 
     def __init__(self, server: AnyServer, folder: Path, upstream: int, core: int, pace: Pace) -> None:
         self.server = server
-        self.port = _free_port()
+        self.port, self.grpc_port = _free_port(), _free_port()
         folder.mkdir()
         self._said = folder / "output.log"
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH", "LANG") if name in os.environ}
         with on_core(core), self._said.open("wb") as output:
             # A session of its own: Ctrl-C reaches us alone, and we end it in order.
             self._process = subprocess.Popen(
-                server.command(Place(folder, self.port, upstream, pace)),
+                server.command(Place(folder, self.port, self.grpc_port, upstream, pace)),
                 env={**kept, **server.environment(upstream)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -43,19 +44,30 @@ class ServerProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    async def ready(self) -> None:
+    async def ready(self, port: int | None = None) -> None:
+        """Return when it takes connections, on that port if it has several."""
         deadline = time.monotonic() + _START_WITHIN
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 raise ServerError(f"it ended with {self._process.returncode}: {self.last_words()}")
             with socket.socket() as attempt:
-                if attempt.connect_ex(("127.0.0.1", self.port)) == 0:
+                if attempt.connect_ex(("127.0.0.1", port or self.port)) == 0:
                     return
             await asyncio.sleep(0.05)
         raise ServerError(f"it took no connection within {_START_WITHIN:.0f} s: {self.last_words()}")
 
     def last_words(self) -> str:
         return self._said.read_text(errors="replace")[-600:].strip()
+
+    def terminate(self) -> None:
+        """Ask it to end, and do not wait."""
+        self._process.terminate()
+
+    async def ended(self, within: float) -> int | None:
+        """The exit code; ``None`` when it is still there after so many seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return await asyncio.to_thread(self._process.wait, within)
+        return None
 
     def stop(self) -> None:
         self._process.terminate()

@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -24,10 +24,12 @@ _CallT = TypeVar("_CallT", bound=Call | GrpcCall)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a server is told: a folder for its own files, the port to serve, the upstream's port, the pace."""
+    """What a server is told: a folder for its own files, the port to serve and another for a server of both HTTP and
+    gRPC, the upstream's port, the pace."""
 
     folder: Path
     port: int
+    grpc_port: int
     upstream: int
     pace: Pace
 
@@ -85,6 +87,12 @@ def _http_command(place: Place) -> list[str]:
 
 def _grpc_command(place: Place) -> list[str]:
     ports = ["--port", "off", "--grpc-port", str(place.port)]
+    return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
+
+
+def _whole_command(place: Place) -> list[str]:
+    """The server as it is, with both ports."""
+    ports = ["--port", str(place.port), "--grpc-port", str(place.grpc_port)]
     return [sys.executable, "-m", "deltawire", "serve", _APP, *ports]
 
 
@@ -187,3 +195,12 @@ NGINX = Server(
 )
 
 SERVERS: tuple[AnyServer, ...] = (NGINX, SSE, NDJSON, WEBSOCKET, CONNECT, CONNECT_JSON, GRPC_WEB, GRPC, BARE_GRPC)
+
+
+def whole(wire: AnyServer, streams: int) -> AnyServer:
+    """Our server with both its ports, which takes so many streams at once, and more."""
+
+    def environment(upstream: int) -> dict[str, str]:
+        return {**_openai_environment(upstream), "DELTAWIRE_MAX_RUNS": str(2 * streams)}
+
+    return replace(wire, command=_whole_command, environment=environment)  # pyright: ignore[reportReturnType]  (one of both)

@@ -80,13 +80,13 @@ class PacedUpstream:
         return sorted(stream.finish() for stream in running)
 
     def begin(self, stream: "_Stream") -> None:
-        self._turns[self._begun % len(self._turns)].append(stream)
+        stream.turn = self._turns[self._begun % len(self._turns)]
+        stream.turn.append(stream)
         self._begun += 1
 
     def forget(self, stream: "_Stream") -> None:
-        for turn in self._turns:
-            if stream in turn:
-                turn.remove(stream)
+        if stream in stream.turn:
+            stream.turn.remove(stream)
 
     def _tick(self, ticks: int) -> None:
         for _ in range(ticks):
@@ -104,6 +104,8 @@ class _Stream(asyncio.Protocol):
         self._body = b""
         self._sent = 0
         self._transport: asyncio.Transport
+        self.turn: list[_Stream] = []
+        """Those that get their tokens together with this one."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)

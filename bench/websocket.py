@@ -14,6 +14,9 @@ _HANDSHAKE = (
     "sec-websocket-version: 13",
     "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
 )
+_PING = b"\x89\x04"
+"""As the server sends it: with four bytes, which its pong has too."""
+_PONG = b"\x8a\x84" + bytes(4)
 _LONG = b"\x81\x7e"
 """How a text frame of more than 125 bytes begins (RFC 6455 §5.2), with the byte that also marks tokens."""
 
@@ -32,6 +35,12 @@ class WebSocketCall(Call):
         size = len(self.body)
         assert size < 126
         return b"\x81" + bytes([0x80 | size]) + bytes(4) + self.body  # masked with zeros
+
+    @override
+    def reply(self, data: bytes) -> bytes:
+        """A pong: who answers no ping for 20 seconds is cut."""
+        ping = data.find(_PING)
+        return _PONG + data[ping + len(_PING) : ping + len(_PING) + 4] if ping >= 0 else b""
 
     @override
     def tokens(self, data: bytes) -> int:

@@ -3,13 +3,18 @@
 import asyncio
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 from bench.answers import Answers, checked
+from bench.crowd import Crowd
+from bench.drain import ended
+from bench.open_streams import WIRES, held, promises_broken
 from bench.pace import Pace
 from bench.paced import Figure
+from bench.probe import Latency
 from bench.process import ServerProcess
 from bench.servers import BARE_GRPC, CONNECT, CONNECT_JSON, GRPC, GRPC_WEB, NDJSON, NGINX, SSE, WEBSOCKET
 from bench.table import row
@@ -51,6 +56,8 @@ def test_a_websockets_frames_are_read_as_messages_and_their_lengths_are_no_token
     assert call.answer([head + long[:50], long[50:] + b"\x89\x04ping", end]) == (200, text + b'\n{"type":"finished"}')
     assert call.answer([head + long]) == (0, text)
     assert call.tokens(long) == 1
+    assert call.reply(end + b"\x89\x04ping") == b"\x8a\x84\0\0\0\0ping"
+    assert call.reply(end) == b""
 
 
 def reply(*messages: tuple[int, bytes]) -> bytes:
@@ -107,7 +114,7 @@ async def grpc_fault(frames: bytes, sent: int) -> tuple[str | None, bytes]:
         await load.open(1, over=0)
         await load.closed()
         load.leave()
-    return load.answers([sent]).fault, server.received
+    return checked(load.pieces(), [sent]).fault, server.received
 
 
 @pytest.mark.anyio
@@ -142,7 +149,7 @@ async def test_the_bare_grpc_server_sends_what_it_is_told_to() -> None:
             load.leave()
         finally:
             process.stop()
-    assert load.answers([pace.tokens] * 3) == Answers()
+    assert checked(load.pieces(), [pace.tokens] * 3) == Answers()
 
 
 def test_tokens_that_came_together_are_told() -> None:
@@ -188,3 +195,26 @@ def test_rounds_that_say_nothing_do_not_count() -> None:
     assert "1 of 2 rounds void" in row("sse", [void, figure(40.0)])
     assert "saturated in 1 of 1 rounds" in row("sse", [saturated])
     assert row("sse", [figure(40.0), Figure(fault="3 tokens lost")]).endswith("FAILED in 1 of 2 rounds: 3 tokens lost")
+
+
+def test_a_promise_about_many_streams_is_kept_or_named() -> None:
+    quick, late = Latency.of([0.001] * 99 + [0.2]), Latency.of([0.001] * 97 + [0.2] * 3)
+    kept = Crowd(pace_kept=1.0, bytes_each=32 * 1024, latency=quick)
+    assert promises_broken("sse", kept) == []
+    assert promises_broken("websocket", replace(kept, bytes_each=50_000)) == []
+    assert promises_broken("sse", replace(kept, bytes_each=33_000)) == ["sse: 32.2 KiB for each stream; at most 32"]
+    assert promises_broken("sse", replace(kept, fault="3 tokens lost")) == ["sse: 3 tokens lost"]
+    for broken in (replace(kept, pace_kept=0.9), replace(kept, latency=late), replace(kept, latency=None)):
+        assert len(promises_broken("sse", broken)) == 1
+    assert len(promises_broken("sse", replace(kept, latency=Latency.of([0.001] * 999 + [None])))) == 1
+
+
+@pytest.mark.anyio
+async def test_streams_are_held_open_and_measured_and_the_server_told_to_stop() -> None:
+    pace, core = Pace(streams=24, rate=10, window=1.0), min(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory() as folder:
+        crowd = await held(SSE, Path(folder) / "held", pace, core)
+        assert crowd.fault is None
+        assert crowd.latency is not None
+        assert (crowd.latency.answers, crowd.latency.failed) == (40, 0)
+        assert await ended(WIRES, Path(folder) / "ended", pace, core) is None

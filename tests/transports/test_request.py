@@ -1,9 +1,14 @@
 """A body within its limit is read whole; anything else ends before it costs anything."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from starlette.datastructures import Headers
 
 from deltawire.domain.errors import Reason, RunError
+from deltawire.engine.admission import cut_short
+from deltawire.engine.engine import Engine, Run
 from deltawire.transports.http.request import read_body
 from deltawire.transports.http.settings import HttpSettings
 from tests.transports.asgi import GONE, Receives, part
@@ -13,7 +18,11 @@ pytestmark = pytest.mark.anyio
 
 async def read(receives: Receives, length: str | None = None, limit: int = 10) -> bytes:
     headers = Headers({} if length is None else {"content-length": length})
-    return await read_body(headers, receives, HttpSettings(max_body_bytes=limit))
+    return await read_body(arrived(), headers, receives, HttpSettings(max_body_bytes=limit))
+
+
+def arrived() -> Run:
+    return Engine({}, [], ThreadPoolExecutor()).arrive("sse")
 
 
 @pytest.mark.parametrize("length", [None, "10", "5", "0", "nonsense", "-1", "²"])
@@ -48,3 +57,18 @@ async def test_a_caller_who_leaves_in_the_middle_is_gone(before: list[dict[str, 
     with pytest.raises(RunError) as raised:
         await read(Receives(*before, GONE), "9")
     assert raised.value.reason is Reason.canceled
+
+
+async def test_a_run_that_is_stopped_waits_for_its_body_no_longer() -> None:
+    run = arrived()
+
+    async def never() -> dict[str, object]:
+        run.stop(cut_short())
+        return await asyncio.get_running_loop().create_future()
+
+    patience = asyncio.timeout(5)
+    with pytest.raises(RunError) as raised:
+        async with patience:
+            await read_body(run, Headers({}), never, HttpSettings(body_timeout=60))
+    assert raised.value.reason is Reason.draining
+    assert not patience.expired()

@@ -17,7 +17,8 @@ from tests.upstream.script import Step, reply
 class Upstream:
     """An HTTP/1.1 server on an ephemeral port of 127.0.0.1 that plays scripts; see the package's docstring."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
+        self._wanted_port = port
         self.exchanges: list[Exchange] = []
         """Every request that arrived whole, in the order of arrival, with what became of it."""
         self.accepted = 0
@@ -38,7 +39,9 @@ class Upstream:
         self.port = 0
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.get_running_loop().create_server(lambda: Connection(self), "127.0.0.1", 0)
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self), "127.0.0.1", self._wanted_port, backlog=1024
+        )
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

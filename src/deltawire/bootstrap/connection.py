@@ -6,6 +6,7 @@ and so sees no caller leave; and a caller that it has refused while that was sti
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import cast
@@ -18,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from deltawire.bootstrap.counted_transport import CountedTransport
 from deltawire.bootstrap.http10 import answer_until_closed
 from deltawire.bootstrap.limited_reading import LimitedReading
+from deltawire.bootstrap.small import SmallEvent, SmallQueue
 from deltawire.transports.http.event_stream import ReplyNotRead
 from deltawire.transports.http.request import WHY
 from deltawire.transports.progress import Progress
@@ -38,6 +40,8 @@ class Connection(LimitedReading):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  (so does uvicorn)
         self._counted = CountedTransport(transport)
         super().connection_made(cast("asyncio.Transport", self._counted))
+        self.flow._is_writable_event = SmallEvent(is_set=True)  # pyright: ignore[reportPrivateUsage]
+        self.pipeline = cast("deque[tuple[RequestResponseCycle, ASGI3Application]]", SmallQueue())
         self._progress = Progress(self.limits.write_timeout, self._counted.taken, self._unread)
         self._of_replies = cast("asyncio.Transport", _OfReplies(self._counted, self._close))
         self.app = partial(self._answer, self.app)
@@ -74,6 +78,7 @@ class Connection(LimitedReading):
         if self.cycle is last:  # the request is for a WebSocket
             return
         self.cycle.transport = self._of_replies
+        self.cycle.message_event = SmallEvent()
         if self.scope["http_version"] == "1.0":
             answer_until_closed(self.cycle)
 
@@ -123,7 +128,14 @@ class Connection(LimitedReading):
 class _OfReplies:
     """The connection as a reply sees it: who closes it need not know who is still sending."""
 
+    __slots__ = ("_transport", "close")
+
     def __init__(self, transport: CountedTransport, close: Callable[[], None]) -> None:
-        self.write = transport.write
-        self.is_closing = transport.is_closing
+        self._transport = transport
         self.close = close
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()

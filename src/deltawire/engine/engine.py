@@ -5,9 +5,9 @@ In: the name of a function and a ``RunRequest``. Out: the run's events, ending i
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
@@ -90,6 +90,7 @@ class Run:
         self._meter = Meter()
         self._first_content: float | None = None
         self._stopped: RunError | None = None
+        self._wake: Callable[[], None] | None = None
         self._has_place = False
         self._over = False
 
@@ -191,10 +192,24 @@ class Run:
 
     def stop(self, error: RunError) -> None:
         """End the run in this error, whatever it is doing."""
-        if self._deadline is None:
-            self._stopped = self._stopped or error
-        else:
+        if self._deadline is not None:
             self._deadline.stop(error)
+        elif self._stopped is None:
+            self._stopped = error
+            if self._wake is not None:
+                self._wake()
+
+    @contextmanager
+    def requested(self, wake: Callable[[], None]) -> Generator[None, None, None]:
+        """While this is open, a transport waits for the rest of the request; ``wake`` ends that when the run is
+        stopped. Raises the error for which it was."""
+        self._wake = wake
+        try:
+            yield
+        finally:
+            self._wake = None
+            if self._stopped is not None:
+                raise self._stopped
 
     def refuse(self, error: RunError) -> Error:
         """End the run with this error. For a request that cannot be run at all, a transport calls it itself."""

@@ -37,6 +37,8 @@ class Calls:
         self._engine = engine
         self._write_timeout = settings.write_timeout
         self._under_way: dict[asyncio.Task[object], Run] = {}
+        self.come = 0
+        """How many there have been in all."""
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -48,6 +50,7 @@ class Calls:
         call = asyncio.current_task()
         assert call is not None
         self._under_way[call] = run
+        self.come += 1
         call.add_done_callback(self._under_way.pop)  # not before gRPC has sent the answer or the status
         try:
             outcome = await self._outcome(context, run, reply, play)

@@ -19,6 +19,11 @@ _LEAST_BETWEEN_PINGS = 1_000
 _MOST_PENDING = 100_000
 """Calls that have come and wait for the loop's attention, which takes less than a millisecond for each."""
 
+_NOBODY_WAITS_AFTER = 0.05
+"""Seconds in which no call is taken, though the loop is free to take some."""
+_WAITING_TAKEN_WITHIN = 1.0
+"""Seconds. Callers who do not care that the server is not ready may come for ever."""
+
 
 class GrpcServer:
     """To be made within the loop that it serves in."""
@@ -65,6 +70,7 @@ class GrpcServer:
         """Take no more calls, and end when those under way have ended, or when the time is over. Each that is cut is
         told so."""
         self._health.stop()
+        await self._take_those_who_wait()
         stopping = asyncio.ensure_future(self._server.stop(2 * seconds))  # the time is kept here
         ended = asyncio.ensure_future(self._calls.ended())
         await asyncio.wait([stopping, ended], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -73,6 +79,15 @@ class GrpcServer:
         # Calls that run nothing, as those for reflection, may stay open for ever.
         await self._server.stop(None)
         await stopping
+
+    async def _take_those_who_wait(self) -> None:
+        """Calls that have come wait in gRPC until the loop has time for them, one after another. Where the server stops
+        before, it cancels them without a word, which no caller takes for a reason to call again."""
+        end = asyncio.get_running_loop().time() + _WAITING_TAKEN_WITHIN
+        come = -1
+        while come != self._calls.come and asyncio.get_running_loop().time() < end:
+            come = self._calls.come
+            await asyncio.sleep(_NOBODY_WAITS_AFTER)
 
     async def close(self) -> None:
         """At once; what is under way is told so, if it listens."""

@@ -59,14 +59,14 @@ class StreamPrompt:
         try:
             run.admit()
             must_be_json(headers.getlist("content-type"))
-            body = await read_body(headers, receive, self._settings)
+            body = await read_body(run, headers, receive, self._settings)
             request = codec.decode(_requests, body, '{"prompt": "…"}')
             name = prompted(self._engine, self._function)
         except RunError as error:
             await send_problem(send, run.refuse(error))
             return
         media = Media("article", SSE.content_type, Encoder().encode, SSE.heartbeat)
-        async with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, receive):
             events = run.events(name, request.run_request(), whole=not request.stream)
             if not request.stream:
                 events = _in_one_piece(events)

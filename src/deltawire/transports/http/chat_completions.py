@@ -40,7 +40,7 @@ class ChatCompletions:
         try:
             run.admit()
             must_be_json(headers.getlist("content-type"))
-            request = chat_request(await read_body(headers, receive, self._settings))
+            request = chat_request(await read_body(run, headers, receive, self._settings))
             function = self._engine.plan(request.model).function
             asked = request.run_request(function, self._conversations[request.model])
         except RunError as error:
@@ -48,7 +48,7 @@ class ChatCompletions:
             return
         created = int(time.time())
         typed = not function.output.is_text
-        async with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, receive):
             if request.stream:
                 chunks = chat_reply.Chunks(run.id, request.model, created, typed=typed, usage=request.wants_usage)
                 media = Media("chat", SSE.content_type, chunks.encode, SSE.heartbeat, send_error)

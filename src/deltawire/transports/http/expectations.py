@@ -5,6 +5,7 @@ when the body is first read.
 """
 
 import zlib
+from collections.abc import Awaitable
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,27 +29,24 @@ class Expectations:
         self._engine = engine
         self._limit = limit
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
         headers = Headers(scope=scope)
         unmet = [each for each in _members(headers, "expect") if each != "100-continue"]
         if unmet and scope["http_version"] != "1.0":
             message = f"this server does not know the expectation '{unmet[0][:80]}'; leave Expect out"
             error = RunError(Reason.expectation_failed, message)
-            await send_problem(send, self._engine.arrive("http").refuse(error))
-            return
+            return send_problem(send, self._engine.arrive("http").refuse(error))
         codings = [each for each in _members(headers, "content-encoding") if each != "identity"]
         if not codings:
-            await self._app(scope, receive, send)
-        elif len(codings) == 1 and codings[0] in _GZIP:
+            return self._app(scope, receive, send)
+        if len(codings) == 1 and codings[0] in _GZIP:
             # Its announced length is that of the compressed body, which says nothing of the content's.
             plain = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
-            await self._app({**scope, "headers": plain}, _Gunzip(receive, self._limit), send)
-        else:
-            refusal = _Refusal(", ".join(codings), send)
-            await self._app(scope, refusal.receive, refusal.send)
+            return self._app({**scope, "headers": plain}, _Gunzip(receive, self._limit), send)
+        refusal = _Refusal(", ".join(codings), send)
+        return self._app(scope, refusal.receive, refusal.send)
 
 
 class _Gunzip:

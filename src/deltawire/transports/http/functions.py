@@ -48,12 +48,12 @@ class RunFunction:
                     Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"
                 )
             must_be_json(headers.getlist("content-type"))
-            request = codec.run_request(await read_body(headers, receive, self._settings))
+            request = codec.run_request(await read_body(run, headers, receive, self._settings))
         except RunError as error:
             await send_problem(send, run.refuse(error))
             return
         name: str = scope["path_params"]["name"]
-        async with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, receive):
             if stream is None:
                 await self._reply_whole(send, run, name, request)
             elif stream is TEXT and scope["http_version"] == "1.0":

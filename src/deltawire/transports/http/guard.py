@@ -5,7 +5,7 @@ On loopback, where nobody from outside can call but a page in the user's own bro
 this machine: a page whose name was rebound to 127.0.0.1 gives itself away by it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -30,7 +30,7 @@ class Guard:
         self._hosts = (_LOCAL_NAMES | allowed) - {""} if on_loopback else None
         self._origins = frozenset(settings.allowed_origins)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
             try:
@@ -40,9 +40,8 @@ class Guard:
                 if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS"):
                     self._check_origin(headers.getlist("origin"), headers.get("host"))
             except RunError as error:
-                await send_problem(replying(scope, send), self._engine.arrive("http").refuse(error))
-                return
-        await self._app(scope, receive, send)
+                return send_problem(replying(scope, send), self._engine.arrive("http").refuse(error))
+        return self._app(scope, receive, send)  # no coroutine of ours lies beneath a stream
 
     def _check_host(self, host: str | None) -> None:
         if self._hosts is None or _name_and_port("http", host or "")[0] in self._hosts:

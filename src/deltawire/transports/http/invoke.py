@@ -28,12 +28,12 @@ class Invoke:
     async def _run(self, run: Run, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             run.admit()
-            body = await read_body(Headers(scope=scope), receive, self._settings)
+            body = await read_body(run, Headers(scope=scope), receive, self._settings)
             request = codec.invoke_request(body)
         except RunError as error:
             await send_problem(send, run.refuse(error))
             return
-        async with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, receive):
             match await run.outcome(request.type, request.run_request(), strict=True):
                 case Finished() as finished:
                     await send_json(send, self._bare(request.type, finished), run_id=run.id)

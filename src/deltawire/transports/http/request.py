@@ -1,8 +1,8 @@
 """Reading a request, and noticing that its caller has left."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
+from functools import partial
 
 from starlette.datastructures import Headers
 from starlette.types import Receive
@@ -26,15 +26,17 @@ def must_be_json(content_types: Iterable[str]) -> None:
         raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {JSON}")
 
 
-async def read_body(headers: Headers, receive: Receive, settings: HttpSettings) -> bytes:
-    """The whole body. Raises ``RunError``: request_too_large, request_timeout, canceled if the caller leaves."""
+async def read_body(run: Run, headers: Headers, receive: Receive, settings: HttpSettings) -> bytes:
+    """The whole body. Raises ``RunError``: request_too_large, request_timeout, canceled if the caller leaves, and that
+    for which the run is stopped meanwhile."""
     limit = settings.max_body_bytes
     announced = headers.get("content-length", "").lstrip("0")
     if announced.isdecimal() and (len(announced) > _LONGEST_LENGTH or int(announced) > limit):
         raise too_large(limit)
     try:
-        async with asyncio.timeout(settings.body_timeout):
-            return await _read_body(receive, limit)
+        async with asyncio.timeout(settings.body_timeout) as patience:
+            with run.requested(partial(patience.reschedule, 0.0)):
+                return await _read_body(receive, limit)
     except TimeoutError:
         message = f"the body was not complete within {settings.body_timeout:g} s (http.body_timeout)"
         raise RunError(Reason.request_timeout, message) from None
@@ -53,14 +55,20 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
             return bytes(body)
 
 
-@asynccontextmanager
-async def cancelled_when_left(run: Run, receive: Receive) -> AsyncGenerator[None, None]:
+class cancelled_when_left:
     """While this is open, a caller who leaves ends the run. To be opened when the body is read."""
-    watch = asyncio.create_task(_watch(run, receive))
-    try:
-        yield
-    finally:
-        watch.cancel()
+
+    __slots__ = ("_receive", "_run", "_watch")
+
+    def __init__(self, run: Run, receive: Receive) -> None:
+        self._run = run
+        self._receive = receive
+
+    def __enter__(self) -> None:
+        self._watch = asyncio.create_task(_watch(self._run, self._receive))
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.cancel()
 
 
 async def _watch(run: Run, receive: Receive) -> None:

@@ -68,12 +68,12 @@ class UnaryCall:
             if self._procedure.has_runs:
                 run.admit()
             timeout = wire.timeout(headers)
-            read = await _reading(wire, headers, receive, self._settings)
+            read = await _reading(run, wire, headers, receive, self._settings)
             answer = self._procedure.prepare(run, read, timeout)
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
             return
-        async with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, receive):
             match await answer(wire.encoding):
                 case bytes() as message:
                     await wire.send_answer(send, message, run.id if self._procedure.has_runs else None)
@@ -105,12 +105,12 @@ class StreamCall:
         try:
             run.admit()
             timeout = wire.timeout(headers)
-            read = await _reading(wire, headers, receive, self._settings)
+            read = await _reading(run, wire, headers, receive, self._settings)
             events = self._procedure.events(run, read, timeout)
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
             return
-        async with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, receive):
             await send_events(wire.sending(send), events, self._media[wire.content_type], run.id, self._settings)
 
 
@@ -118,8 +118,8 @@ def _by_content_type(wires: Sequence[_W]) -> dict[str, _W]:
     return {wire.content_type: wire for wire in wires}
 
 
-async def _reading(wire: Wire, headers: Headers, receive: Receive, settings: HttpSettings) -> Read:
-    message = wire.message(headers, await read_body(headers, receive, settings), settings.max_body_bytes)
+async def _reading(run: Run, wire: Wire, headers: Headers, receive: Receive, settings: HttpSettings) -> Read:
+    message = wire.message(headers, await read_body(run, headers, receive, settings), settings.max_body_bytes)
 
     def read(empty: Message) -> None:
         wire.encoding.parse(empty, message)
