@@ -366,6 +366,25 @@ async def test_a_little_that_says_much_is_read_in_bounded_pieces() -> None:
     assert total == 64 * 1024 * 1024
 
 
+@pytest.mark.parametrize("kind", ["much", "nothing, many times"])
+async def test_a_little_that_says_much_leaves_others_their_turns(kind: str) -> None:
+    data = gzip.compress(bytes(64 * 1024 * 1024)) if kind == "much" else gzip.compress(b"") * 300
+    loop, others, leaving = asyncio.get_running_loop(), 0, False
+
+    def another() -> None:
+        nonlocal others
+        others += 1
+        if not leaving:
+            loop.call_soon(another)
+
+    loop.call_soon(another)
+    read = plain("gzip", reader([data]))
+    while await read():
+        pass
+    leaving = True
+    assert others >= 250
+
+
 @pytest.mark.parametrize("coding", ["br", "zstd", "gzip, br", "\x00" + "x" * 500])
 async def test_a_coding_that_is_not_read_is_named(coding: str) -> None:
     with pytest.raises(ContentCodingError) as failed:

@@ -1,6 +1,7 @@
 """A body that a server has compressed, though it was asked not to: gzip and deflate (RFC 9110, §8.4.1) are read, a
 bounded piece at a time."""
 
+import asyncio
 import zlib
 from collections.abc import Awaitable, Callable
 
@@ -24,7 +25,9 @@ class Inflated:
     async def read(self) -> bytes:
         """At most 256 KiB, and no bytes at the end. Raises ``CutError`` where it makes no sense or has no end."""
         while True:
-            if not self._compressed:
+            if self._compressed:  # a thousand times as much may be in it: all other runs have their turns meanwhile
+                await asyncio.sleep(0)
+            else:
                 self._compressed = await self._read()
                 if not self._compressed:
                     if self._begun and not self._inflater.eof:
