@@ -212,6 +212,7 @@ def test_a_section_that_is_given_a_value_tells_its_settings(monkeypatch: pytest.
         ("[functions.told]\nmodl = 'x'", "functions.told.modl is no setting; did you mean model?"),
         ("[functions.told.timeouts]\nidel = 1", "functions.told.timeouts.idel is no setting; did you mean idle?"),
         ("[providers.x]\nbase = 'x'", "providers.x.base is no setting; did you mean base_url?"),
+        ("workers = 8000", "workers: Input should be less than or equal to 256"),
         ("[log]\nzzz = 1", "log.zzz is no setting; known: format, level"),
         ("[timeouts]\ntotal = inf", "timeouts.total: Input should be a finite number"),
         ("[providers.x]\nkeep_alive = nan", "providers.x.keep_alive: Input should be a finite number"),

@@ -79,8 +79,9 @@ class Settings(BaseSettings):
     max_runs: PositiveInt = 1000
     """Runs under way at once, on all transports together. Each has a connection to its caller and one to its provider,
     and may keep a request and a typed answer of some MiB."""
-    workers: PositiveInt = 1
-    """Processes that serve, each on both ports. The limits of this server hold for each of them."""
+    workers: Annotated[PositiveInt, Field(le=256)] = 1
+    """Processes that serve, each on both ports. The limits of this server hold for each of them. More than 256 are more
+    than the usual 1024 open files of the process that watches them, and most likely a port at the wrong place."""
     drain_delay: SecondsOrZero = 0.0
     """Seconds for which a server that is to stop still takes runs, while it already says that it is not ready."""
     drain_timeout: SecondsOrZero = 25.0

@@ -156,7 +156,9 @@ class _Workers:
                 worker.end(at_once=True)
             await _any([everyone], _LAST)
         for worker in self._living:
-            worker.kill()
+            if not worker.ended.done():
+                logger.error("worker %d does not end: it is killed, with the calls that it has", worker.pid)
+                worker.kill()
         await everyone
         at_once.cancel()
         for worker in self._living:
