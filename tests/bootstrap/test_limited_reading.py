@@ -14,6 +14,10 @@ pytestmark = pytest.mark.anyio
 
 LIMITS = HttpSettings(header_timeout=0.3, body_timeout=0.3, write_timeout=0.3, max_headers=20)
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n"
+UPGRADE = (
+    GET + b"upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n"
+    b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
 
 
 async def answers_at_once(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
@@ -138,7 +142,9 @@ async def test_many_requests_in_one_read_are_no_large_head() -> None:
         writer.close()
 
 
-@pytest.mark.parametrize("then", [b"nonsense\r\n\r\n", GET + b"x: " + b"y" * 40_000, GET + b"x: y\r\n" * 30 + b"\r\n"])
+@pytest.mark.parametrize(
+    "then", [b"nonsense\r\n\r\n", GET + b"x: " + b"y" * 40_000, GET + b"x: y\r\n" * 30 + b"\r\n", UPGRADE]
+)
 async def test_a_request_that_is_refused_leaves_the_reply_before_it_whole(then: bytes) -> None:
     app = AnswersLater()
     async with listening(app, LIMITS) as (port, state):
@@ -176,11 +182,20 @@ async def test_a_connection_is_idle_when_a_body_ends_behind_its_reply() -> None:
 async def test_no_limit_of_requests_ends_a_websocket() -> None:
     async with listening(opens_a_websocket, LIMITS, keep_alive=0.3) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(
-            GET + b"upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n"
-            b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        )
+        writer.write(UPGRADE)
         await reader.readuntil(b"\r\n\r\n")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(reader.read(), 1)
+        writer.transport.abort()
+
+
+async def test_a_connection_whose_reply_is_whole_may_become_a_websocket() -> None:
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        await (answers_at_once if scope["type"] == "http" else opens_a_websocket)(scope, receive, send)
+
+    async with listening(either, LIMITS) as (port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for request, status in ((GET + b"\r\n", b"204"), (UPGRADE, b"101")):
+            writer.write(request)
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 " + status)
         writer.transport.abort()

@@ -59,6 +59,9 @@ class Connection(LimitedReading):
 
     @override
     def handle_websocket_upgrade(self) -> None:
+        if self.answering is not None and not self.answering.response_complete:
+            self.send_400_response("")  # else the reply would be written in the middle of the WebSocket's frames
+            return
         super().handle_websocket_upgrade()  # from here the connection is another protocol's, which will hear of its end
         self._progress.stop()
 
