@@ -60,6 +60,7 @@ def _inherited(descriptor: int | None) -> Generator[socket.socket | None]:
         yield None
     else:
         with socket.socket(fileno=descriptor) as inherited:
+            inherited.set_inheritable(False)  # a program that the app starts may live on, and would keep the port
             yield inherited
 
 
