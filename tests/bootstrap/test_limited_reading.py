@@ -174,7 +174,7 @@ async def test_a_connection_is_idle_when_a_body_ends_behind_its_reply() -> None:
 
 
 async def test_no_limit_of_requests_ends_a_websocket() -> None:
-    async with listening(opens_a_websocket, LIMITS, keep_alive=0.3) as (port, _):
+    async with listening(opens_a_websocket, LIMITS, keep_alive=0.3) as (port, state):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(
             GET + b"upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n"
@@ -184,3 +184,4 @@ async def test_no_limit_of_requests_ends_a_websocket() -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(reader.read(), 1)
         writer.transport.abort()
+        await all_ended(state)
