@@ -180,22 +180,24 @@ async def test_a_connection_is_idle_when_a_body_ends_behind_its_reply() -> None:
 
 
 async def test_no_limit_of_requests_ends_a_websocket() -> None:
-    async with listening(opens_a_websocket, LIMITS, keep_alive=0.3) as (port, _):
+    async with listening(opens_a_websocket, LIMITS, keep_alive=0.3) as (port, state):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(UPGRADE)
         await reader.readuntil(b"\r\n\r\n")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(reader.read(), 1)
         writer.transport.abort()
+        await all_ended(state)
 
 
 async def test_a_connection_whose_reply_is_whole_may_become_a_websocket() -> None:
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
         await (answers_at_once if scope["type"] == "http" else opens_a_websocket)(scope, receive, send)
 
-    async with listening(either, LIMITS) as (port, _):
+    async with listening(either, LIMITS) as (port, state):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for request, status in ((GET + b"\r\n", b"204"), (UPGRADE, b"101")):
             writer.write(request)
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 " + status)
         writer.transport.abort()
+        await all_ended(state)

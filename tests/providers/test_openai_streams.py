@@ -221,7 +221,7 @@ async def test_reasoning_is_told_apart_from_the_answer(key: str) -> None:
         upstream.script(head(), *(reasoning(f"{n},", key=key) for n in range(30)), text("a"), text("b"), finish())
         heard = await ask_once(upstream)
         assert (heard.reasoning, heard.text) == ("".join(f"{n}," for n in range(30)), "ab")
-        assert heard.signs.received_seen >= 30
+        assert heard.signs.received_seen + len(heard.pieces) >= 30  # a piece is a sign of life by itself
 
 
 async def test_reasoning_under_both_names_is_not_doubled() -> None:

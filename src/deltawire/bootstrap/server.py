@@ -151,6 +151,7 @@ def _http_config(core: Core, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nobody here asks who is calling, and each token would pass through who finds out
         # Longer than the idle time of the usual balancers, which otherwise send a call on a connection that we close.
         timeout_keep_alive=75,
     )

@@ -23,7 +23,7 @@ class Completion(Struct, frozen=True, kw_only=True):
 
 
 class Pulse(Protocol):
-    """The attempt's signs of life, from which its limits are measured. Cheap enough to call for each network read."""
+    """The attempt's signs of life, from which its limits are measured. Cheap enough to call for any network read."""
 
     def connecting(self) -> None:
         """A connection is being opened: the ``connect`` limit runs from here."""
@@ -34,7 +34,8 @@ class Pulse(Protocol):
         ...
 
     def received(self) -> None:
-        """The provider sent something, be it a heartbeat: the ``idle`` limit starts anew."""
+        """The provider sent something that brings no piece, such as a heartbeat: the ``idle`` limit starts anew. After
+        a piece it does so by itself."""
         ...
 
 

@@ -7,11 +7,17 @@ busy sending an event to its caller is never touched, it finds the error when it
 """
 
 import asyncio
+import sys
 from collections.abc import Container
 from math import inf
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.limits import Timeouts
+
+if sys.version_info >= (3, 12):
+    _current_task = asyncio.current_task
+else:  # it is written in Python there, which a token would feel
+    _current_task = asyncio.tasks._current_tasks.get  # pyright: ignore
 
 
 class Deadline:
@@ -94,7 +100,7 @@ class Deadline:
         """The run waits for the provider again. Raises the error for which it was stopped meanwhile."""
         if self.error is not None:
             raise self.error
-        self._waiting = asyncio.current_task()
+        self._waiting = _current_task(self._loop)
         self._seen = self._loop.time()
 
     def remaining(self) -> float:

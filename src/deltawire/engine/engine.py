@@ -143,7 +143,7 @@ class Run:
                             deadline.suspend()
                             yield self._started(plan, attempts, deadline)
                             deadline.resume()
-                        if isinstance(piece, Text):
+                        if answer.keeps and isinstance(piece, Text):
                             answer.add(piece.text)
                         deadline.suspend()
                         yield piece

@@ -32,7 +32,7 @@ class Answer:
     function is strict by itself.
     """
 
-    __slots__ = ("_keep", "_limit", "_may_repair", "_parts", "_size", "_strict", "_whole", "function")
+    __slots__ = ("_limit", "_may_repair", "_parts", "_size", "_strict", "_whole", "function", "keeps")
 
     def __init__(self, function: Function, options: Options, *, whole: bool, strict: bool) -> None:
         self.function = function
@@ -40,7 +40,8 @@ class Answer:
         self._may_repair = options.repair and whole  # a caller who streams has seen the first answer
         self._whole = whole
         self._strict = strict or not function.output.is_text
-        self._keep = whole or not function.output.is_text
+        self.keeps = whole or not function.output.is_text
+        """Whether it is to be told each text; else there is no use in it."""
         self._parts: list[str] = []
         self._size = 0
 
@@ -51,8 +52,6 @@ class Answer:
 
     def add(self, text: str) -> None:
         """Raises ``RunError`` (answer_too_large) when more would have to be kept than the function allows."""
-        if not self._keep:
-            return
         self._size += len(text) if text.isascii() else len(text.encode())
         if self._size > self._limit:
             message = f"the answer is longer than {self._limit} bytes (max_answer_bytes); ask for less"

@@ -38,6 +38,18 @@ def ending_server(environment: dict[str, str], tmp_path_factory: pytest.TempPath
         yield server
 
 
+async def _takes_no_more(port: int) -> None:
+    """Return when the server does not listen any more: who has called by then is still answered."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionError:
+                return
+            writer.close()
+            await asyncio.sleep(0.01)
+
+
 async def test_a_stream_under_way_comes_to_its_end_and_health_says_what_is_going_on(
     ending_server: Server, upstream: Provider
 ) -> None:
@@ -53,9 +65,10 @@ async def test_a_stream_under_way_comes_to_its_end_and_health_says_what_is_going
         os.kill(ending_server.pid, signal.SIGTERM)
         assert await anext(health) == NOT_SERVING
         assert [end async for end in health] == []
+        await _takes_no_more(ending_server.grpc_port)
         for stub in (Functions(opened), Functions(late)):  # a channel that is open, and one that is not yet
             with pytest.raises(aio.AioRpcError) as refused:
-                await stub.list(pb.ListRequest(), timeout=5)
+                await stub.list(pb.ListRequest(), timeout=20)
             assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
         gate.open()
         assert [event.WhichOneof("event") async for event in events] == ["text", "finished"]

@@ -48,8 +48,9 @@ class ChatCompletions:
             tail = _Tail(response)
             while not reply.done:
                 chunk = await (read() if reply.finish_reason is None else tail.read())
-                received()
                 pieces = reply.read(chunk)
+                if not pieces:
+                    received()
                 attempt.meter.usage = reply.usage
                 for piece in pieces:
                     yield piece

@@ -59,7 +59,12 @@ class Reply:
         for data in self._reader.feed(received) if received else self._reader.end():
             if self.done:
                 break
-            self._take(data, last=not received)
+            try:
+                chunk = chunks.decode(data)
+            except (ValueError, RecursionError):
+                self._no_chunk(data, last=not received)
+            else:
+                self._hear(chunk)
         if self._reader.overflowed and not self.done:
             limit = self._reader.max_event_bytes
             message = f"the provider '{self._foreign.provider}' sent an event of more than {limit} bytes"
@@ -91,22 +96,12 @@ class Reply:
         refusal = foreign_errors.quote("".join(self._refusal), self._foreign.secrets)
         return Completion(finish_reason=reason, usage=self.usage, refusal=refusal or None)
 
-    def _take(self, data: bytes, *, last: bool) -> None:
-        if data == b"[DONE]":
+    def _no_chunk(self, data: bytes, *, last: bool) -> None:
+        if data.strip() == b"[DONE]":
             self.done = True
-            return
-        try:
-            chunk = chunks.decode(data)
-        except (ValueError, RecursionError):
-            if data.strip() == b"[DONE]":
-                self.done = True
-                return
-            if last:  # a stream that was cut in the middle of an event, not a server that talks nonsense
-                return
+        elif not last:  # which is a stream that was cut in the middle of an event, not a server that talks nonsense
             message = f"the provider '{self._foreign.provider}' sent an event that is no chat completion chunk"
             self._fail(RunError(Reason.upstream_invalid, message))
-            return
-        self._hear(chunk)
 
     def _hear(self, chunk: chunks.Chunk) -> None:
         if chunk.error or (chunk.error is not None and chunk.choices is None):  # some servers write an empty one beside
@@ -115,10 +110,11 @@ class Reply:
             return
         if chunk.usage is not None:
             self.usage = chunk.counted() or self.usage  # servers that repeat it send running totals: the last counts
-        choice = chunk.choice()
+        choices = chunk.choices
+        choice = choices[0] if choices and not choices[0].index else chunk.choice()
         if choice is not None:
             self._choose(choice)
-        if chunk.choices and (choice is None or len(chunk.choices) > 1) and not self._warned:
+        if choices and (choice is None or len(choices) > 1) and not self._warned:
             self._warned = True
             logger.warning(
                 "the provider '%s' sends more choices than the one that was asked for; the others are ignored",

@@ -19,6 +19,7 @@ from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
 from deltawire.transports.article import prompt_request, prompted
+from deltawire.transports.codec import Encode
 from deltawire.transports.grpc.calls import Calls
 from deltawire.transports.grpc.reply import SAME_MOMENT, Context, Reply
 from deltawire.transports.grpc.settings import GrpcSettings
@@ -31,6 +32,8 @@ _Handlers: TypeAlias = "dict[str, grpc.RpcMethodHandler[bytes, bytes]]"
 Messages: TypeAlias = "AsyncIterator[bytes]"
 Body: TypeAlias = "bytes | object"
 """``aio.EOF`` where there is none."""
+Asked: TypeAlias = "Callable[[Body, Run, float | None], AsyncGenerator[Event, None]]"
+"""The events that a request asks for, within the caller's deadline in seconds. Raises ``RunError``."""
 
 
 class Functions:
@@ -67,10 +70,12 @@ class Functions:
         return await self._calls.serve(context, partial(self._invoke, await _received(context)))
 
     async def stream(self, _: Messages, context: Context) -> None:
-        await self._calls.serve(context, partial(self._stream, await _received(context)))
+        body = await _received(context)
+        await self._calls.serve(context, partial(self._play, _requested, protobuf.event, body))
 
     async def article(self, _: Messages, context: Context) -> None:
-        await self._calls.serve(context, partial(self._article, await _received(context)))
+        body = await _received(context)
+        await self._calls.serve(context, partial(self._play, self._prompted, protobuf.llm_response, body))
 
     async def _invoke(self, body: Body, run: Run, _reply: Reply, deadline: float | None) -> bytes | Error:
         try:
@@ -80,40 +85,38 @@ class Functions:
         outcome = await run.outcome(name, request.within(deadline))
         return outcome if isinstance(outcome, Error) else protobuf.finished(outcome)
 
-    async def _stream(self, body: Body, run: Run, reply: Reply, deadline: float | None) -> Error | None:
+    async def _play(
+        self, asked: Asked, encode: Encode, body: Body, run: Run, reply: Reply, deadline: float | None
+    ) -> Error | None:
+        """Play the events to their end; returns the error that ended them."""
         try:
-            name, request = _named(body)
+            events = asked(body, run, deadline)
         except RunError as error:
             return run.refuse(error)
         reply.hold(self._hold)
-        return await _send(run.events(name, request.within(deadline)), protobuf.event, reply)
+        async with aclosing(events):
+            async for event in events:
+                match event:
+                    case Error():
+                        return event
+                    case Started():
+                        reply.limit(event.timeout)
+                    case _:
+                        pass
+                if message := encode(event):
+                    await reply.write(message)
+        return None
 
-    async def _article(self, body: Body, run: Run, reply: Reply, deadline: float | None) -> Error | None:
+    def _prompted(self, body: Body, run: Run, deadline: float | None) -> AsyncGenerator[Event, None]:
         message = article_pb.UserRequest()
-        try:
-            _parse(message, body)
-            name = prompted(self._engine, self._article_function)
-        except RunError as error:
-            return run.refuse(error)
-        request = prompt_request(message.prompt).within(deadline)
-        reply.hold(self._hold)
-        return await _send(run.events(name, request), protobuf.llm_response, reply)
+        _parse(message, body)
+        name = prompted(self._engine, self._article_function)
+        return run.events(name, prompt_request(message.prompt).within(deadline))
 
 
-async def _send(events: AsyncGenerator[Event, None], encode: Callable[[Event], bytes], reply: Reply) -> Error | None:
-    """Play the events to their end; returns the error that ended them."""
-    async with aclosing(events):
-        async for event in events:
-            match event:
-                case Error():
-                    return event
-                case Started():
-                    reply.limit(event.timeout)
-                case _:
-                    pass
-            if message := encode(event):
-                await reply.write(message)
-    return None
+def _requested(body: Body, run: Run, deadline: float | None) -> AsyncGenerator[Event, None]:
+    name, request = _named(body)
+    return run.events(name, request.within(deadline))
 
 
 async def _received(context: Context) -> Body:
