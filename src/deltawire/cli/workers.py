@@ -159,6 +159,8 @@ class _Workers:
             if not worker.ended.done():
                 logger.error("worker %d does not end: it is killed, with the calls that it has", worker.pid)
                 worker.kill()
+            elif worker.ready.done() and (code := worker.ended.result()):
+                logger.error("worker %d ended before its calls did (%s)", worker.pid, how_ended(code))
         await everyone
         at_once.cancel()
         for worker in self._living:
