@@ -106,7 +106,8 @@ class Connection(asyncio.Protocol):
         while not self._headed:
             if self._failure is not None:
                 raise self._failure
-            await self._news()
+            self._waiter = self._loop.create_future()
+            await self._waiter
 
     async def read(self) -> bytes:
         """What has arrived of the body since the last call, or arrives next; no bytes at its end. What came before a
@@ -117,7 +118,8 @@ class Connection(asyncio.Protocol):
                 if self._failure is not None:
                     raise self._failure
                 return b""
-            await self._news()
+            self._waiter = self._loop.create_future()
+            await self._waiter
         part = parts[0] if len(parts) == 1 else b"".join(parts)
         parts.clear()
         self._held = 0
@@ -272,10 +274,6 @@ class Connection(asyncio.Protocol):
             self._failure = error
             self._wake()
         self.abort()
-
-    def _news(self) -> "asyncio.Future[None]":
-        self._waiter = self._loop.create_future()
-        return self._waiter
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

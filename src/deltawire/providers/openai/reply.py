@@ -112,16 +112,10 @@ class Reply:
             self.usage = chunk.counted() or self.usage  # servers that repeat it send running totals: the last counts
         choices = chunk.choices
         choice = choices[0] if choices and not choices[0].index else chunk.choice()
-        if choice is not None:
-            self._choose(choice)
-        if choices and (choice is None or len(choices) > 1) and not self._warned:
-            self._warned = True
-            logger.warning(
-                "the provider '%s' sends more choices than the one that was asked for; the others are ignored",
-                self._foreign.provider,
-            )
-
-    def _choose(self, choice: chunks.Choice) -> None:
+        if choices and (choice is None or len(choices) > 1):
+            self._warn_of_others()
+        if choice is None:
+            return
         words = choice.delta or choice.message
         if words is not None:
             if reasoning := words.reasoning or words.reasoning_content:  # one of two names, or both with the same text
@@ -134,6 +128,14 @@ class Reply:
                     self._merger.add(Refusal, words.refusal)
         if choice.finish_reason:  # some servers write an empty one until there is one
             self.finish_reason = chunks.FINISH_REASONS.get(choice.finish_reason, FinishReason.unknown)
+
+    def _warn_of_others(self) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "the provider '%s' sends more choices than the one that was asked for; the others are ignored",
+                self._foreign.provider,
+            )
 
     def _end(self) -> None:
         if not self.done and self.finish_reason is None:
