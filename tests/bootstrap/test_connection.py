@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from deltawire.transports.http.settings import HttpSettings
 from tests.bootstrap.listening import all_ended, listening
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +94,7 @@ PART = b"x" * 65536
 
 @pytest.mark.parametrize("request_line", ["POST / HTTP/1.1", "POST / HTTP/1.0"])
 async def test_a_caller_that_is_refused_while_it_is_sending_gets_the_reply(request_line: str) -> None:
-    async with listening(refusal) as (port, state):
+    async with listening(refusal, HttpSettings(write_timeout=20)) as (port, state):  # who is slow is still waited for
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = f"{request_line}\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {UPLOAD}\r\n\r\n"
         writer.write(head.encode())
