@@ -166,10 +166,10 @@ async def test_leaving_in_the_middle_of_an_answer_stops_the_provider(
 @pytest.mark.parametrize("wire", RPC, ids=str)
 async def test_a_callers_deadline_ends_the_run(page: Page, upstream: Provider, wire: Wire, url: str) -> None:
     upstream.script(head(), role(), silence())
-    visit = await begin(page, wire, url, timeout=0.3)
+    visit = await begin(page, wire, url, timeout=1.0)
     exchange = await upstream.requested()
-    await exchange.client_left(within=1.3)
-    assert asyncio.get_running_loop().time() - exchange.arrived_at >= 0.2
+    await exchange.client_left(within=2.0)
+    assert asyncio.get_running_loop().time() - exchange.arrived_at >= 0.3  # of the second, after the way through a page
     error = (await visit.outcome())["error"]
     assert error["code"] == "deadline_exceeded"
     if wire.client.startswith("grpcWeb"):  # the other client keeps the time itself, too
