@@ -19,7 +19,7 @@ from tests.engine.stage import Stage, collected, one_way, request, stage
 
 pytestmark = pytest.mark.anyio
 
-SOON = 0.03
+SOON = 0.1
 HI = request(words="hi")
 
 
@@ -74,15 +74,15 @@ async def _turns() -> None:
 @pytest.mark.parametrize(
     ("name", "before", "reason", "message"),
     [
-        ("first_token", [], "first_token_timeout", "the model said nothing within 0.03 s (limit: first_token)"),
+        ("first_token", [], "first_token_timeout", "the model said nothing within 0.1 s (limit: first_token)"),
         (
             "idle",
             ["a"],
             "idle_timeout",
-            "the model fell silent in the middle of its answer within 0.03 s (limit: idle)",
+            "the model fell silent in the middle of its answer within 0.1 s (limit: idle)",
         ),
-        ("total", [], "total_timeout", "the run did not end within 0.03 s (limit: total)"),
-        ("total", ["a"], "total_timeout", "the run did not end within 0.03 s (limit: total)"),
+        ("total", [], "total_timeout", "the run did not end within 0.1 s (limit: total)"),
+        ("total", ["a"], "total_timeout", "the run did not end within 0.1 s (limit: total)"),
     ],
 )
 async def test_each_limit_has_its_own_error(name: str, before: list[str], reason: str, message: str) -> None:
@@ -205,7 +205,7 @@ async def test_the_connect_limit_runs_while_a_connection_is_opened() -> None:
     assert isinstance(error, Error)
     assert (error.reason, error.message) == (
         Reason.connect_timeout,
-        "no connection to the provider within 0.03 s (limit: connect)",
+        "no connection to the provider within 0.1 s (limit: connect)",
     )
 
 
