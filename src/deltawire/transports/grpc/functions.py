@@ -21,7 +21,7 @@ from deltawire.transports import protobuf
 from deltawire.transports.article import prompt_request, prompted
 from deltawire.transports.codec import Encode
 from deltawire.transports.grpc.calls import Calls
-from deltawire.transports.grpc.reply import SAME_MOMENT, Context, Reply
+from deltawire.transports.grpc.reply import Context, Reply
 from deltawire.transports.grpc.settings import GrpcSettings
 from deltawire.v1 import functions_pb2 as pb
 
@@ -34,6 +34,9 @@ Body: TypeAlias = "bytes | object"
 """``aio.EOF`` where there is none."""
 Asked: TypeAlias = "Callable[[Body, Run, float | None], AsyncGenerator[Event, None]]"
 """The events that a request asks for, within the caller's deadline in seconds. Raises ``RunError``."""
+
+_GONE_WITHIN = 1.0
+"""Seconds in which gRPC, on a busy machine, has told that a caller is gone."""
 
 
 class Functions:
@@ -122,7 +125,7 @@ def _requested(body: Body, run: Run, deadline: float | None) -> AsyncGenerator[E
 async def _received(context: Context) -> Body:
     body = cast(Body, await context.read())  # its type does not say that there may be none
     if not isinstance(body, bytes):
-        await asyncio.sleep(SAME_MOMENT)  # nothing comes from a caller who is gone, too: gRPC then cancels us
+        await asyncio.sleep(_GONE_WITHIN)  # nothing comes from a caller who is gone, too: gRPC then cancels us
     return body
 
 
