@@ -44,11 +44,11 @@ def main() -> int:
     allow_open_files(options.streams)  # a caller's end and an upstream's, as the server has them
     pace = Pace(options.streams, 1, options.window)
     chosen = tuple(wire for wire in WIRES if not options.only or wire.name in options.only)
-    return uvloop.run(_run(chosen, pace, cores))
+    return uvloop.run(_run(chosen, pace, cores, timed=not _is_short()))  # nobody's change fails because of its machine
 
 
 def _options() -> argparse.Namespace:
-    short = os.environ.get("SHORT", "") not in ("", "0")
+    short = _is_short()
     parser = argparse.ArgumentParser(prog="python -m bench.open_streams", description="Many streams open at once.")
     names = [wire.name for wire in WIRES]
     parser.add_argument("--only", action="append", choices=names, help="this wire alone; may be repeated")
@@ -60,7 +60,11 @@ def _options() -> argparse.Namespace:
     return options
 
 
-async def _run(wires: Sequence[AnyServer], pace: Pace, cores: tuple[int, int]) -> int:
+def _is_short() -> bool:
+    return os.environ.get("SHORT", "") not in ("", "0")
+
+
+async def _run(wires: Sequence[AnyServer], pace: Pace, cores: tuple[int, int], *, timed: bool) -> int:
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -71,7 +75,7 @@ async def _run(wires: Sequence[AnyServer], pace: Pace, cores: tuple[int, int]) -
         for wire in wires:
             crowd = await held(wire, Path(folder) / wire.name, pace, cores[0])
             print(row(wire.name, crowd), flush=True)
-            broken += promises_broken(wire.name, crowd)
+            broken += promises_broken(wire.name, crowd, timed=timed)
         if wires == WIRES:
             fault = await ended(wires, Path(folder) / "ended", pace, cores[0])
             print(f"  told to stop with streams open on all of them: {fault or 'all came whole, exit code 0'}")
@@ -104,14 +108,14 @@ def row(name: str, crowd: Crowd) -> str:
     return line
 
 
-def promises_broken(name: str, crowd: Crowd) -> list[str]:
-    """In words, for each one."""
+def promises_broken(name: str, crowd: Crowd, *, timed: bool = True) -> list[str]:
+    """In words, for each one; those of times only where they are ``timed``."""
     if crowd.fault is not None:
         return [f"{name}: {crowd.fault}"]
     found: list[str] = []
     if name == SSE.name and crowd.bytes_each > MOST_BYTES:
         found.append(f"{name}: {crowd.bytes_each / 1024:.1f} KiB for each stream; at most {MOST_BYTES // 1024}")
-    if crowd.disturbance > MOST_DISTURBANCE:
+    if crowd.disturbance > MOST_DISTURBANCE or not timed:
         return found
     if crowd.pace_kept < 0.98:
         found.append(f"{name}: {crowd.pace_kept:.0%} of the tokens that were due came in time")

@@ -207,6 +207,7 @@ def test_a_promise_about_many_streams_is_kept_or_named() -> None:
     for broken in (replace(kept, pace_kept=0.9), replace(kept, latency=late), replace(kept, latency=None)):
         assert len(promises_broken("sse", broken)) == 1
     assert len(promises_broken("sse", replace(kept, latency=Latency.of([0.001] * 999 + [None])))) == 1
+    assert promises_broken("sse", replace(kept, latency=late), timed=False) == []
     busy = replace(kept, disturbance=0.2)
     assert promises_broken("sse", replace(busy, pace_kept=0.9, latency=late)) == []
     assert len(promises_broken("sse", replace(busy, bytes_each=33_000))) == 1
