@@ -27,9 +27,6 @@ class Heard(NamedTuple):
     end: type[Http1Error] | None
 
 
-_NO_HTTP = Heard(0, "", b"", InvalidReplyError)
-
-
 def check(given: bytes) -> None:
     stream, streams = cut(given)
     with closing(asyncio.new_event_loop()) as loop:
@@ -38,7 +35,7 @@ def check(given: bytes) -> None:
         assert len({reply for reply, _ in heard}) == 1, heard
         other, behind = _h11(stream)
         if other is not None:
-            assert heard[0][0] in (other, _NO_HTTP), (other, heard[0])  # llhttp is the stricter one about a head
+            assert heard[0][0] == other or _is_stricter(heard[0][0], other), (other, heard[0])
             # Empty lines behind a reply are forgiven where they come with it, and end a connection that rests.
             assert (behind and not behind.strip(b"\r\n")) or len({kept for _, kept in heard}) == 1, heard
             assert not (behind.strip(b"\r\n") and any(kept for _, kept in heard)), heard
@@ -47,6 +44,14 @@ def check(given: bytes) -> None:
         for coding, compressed in _compressed(stream, streams[1]):
             for parts in ways(compressed, given[1:8]):
                 assert run(_inflate(coding, parts)) == (stream, False)
+
+
+def _is_stricter(heard: Heard, other: Heard) -> bool:
+    """Whether it is a failure, of what h11 forgives in a head, a chunk's extension or a trailer; and all before it is
+    the same."""
+    if heard.end is InvalidReplyError:
+        return not heard.status
+    return heard.end is CutError and heard[:2] == other[:2] and other.body.startswith(heard.body)
 
 
 def _check_damaged(inflated: list[tuple[bytes, bool]]) -> None:
@@ -183,6 +188,7 @@ TARGET = Target(
         _OK + b"content-length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n",
         _OK + b"connection: close\r\n\r\nhello",
         _EARLY + _OK + b"Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nx: y\r\n\r\n",
+        _OK + b"transfer-encoding: chunked\r\n\r\n3;a=\x94\r\nabc\r\n0\r\n\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
         b"HTTP/1.0 502 Bad Gateway\r\n\r\n<html>",
         b"HTTP/1.1 204 No Content\r\n\r\n",
