@@ -5,18 +5,24 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import grpc
 import pytest
+from google.rpc import error_details_pb2, status_pb2
 from soak.book import Book, Made
 from soak.faults import deck
 from soak.gauges import Memory, descriptors, resident
+from soak.grpc_caller import reply_of
 from soak.play import Manner, Play, Scene, Seen
 from soak.provider_faults import good
 from soak.verdict import breach
 from soak.wires import ALL
 
+from tests.matrix.answers import events
+from tests.matrix.grpc_caller import Reading
 from tests.matrix.notation import Call
 
 FINISHED = frozenset({"finished"})
+RUN_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 
 def play(*outcomes: str, said: str = "Hello", manner: Manner = Manner.reads) -> Play:
@@ -82,6 +88,38 @@ def test_runs_whose_callers_heard_of_no_id_have_their_lines_too() -> None:
 def test_memory_is_compared_by_windows_after_the_warm_up() -> None:
     memory = Memory(os.getpid(), samples=[(float(second), 100 if second < 20 else second) for second in range(101)])
     assert memory.windows(0.2, 0.2) == (28, 92)
+
+
+class LateCall:
+    """Its client's deadline fired as the server's status came: grpcio tells its own words and the server's trailers."""
+
+    def __init__(self, details: str) -> None:
+        self._details = details
+
+    def cancel(self) -> bool:
+        return False
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+
+    def details(self) -> str:
+        return self._details
+
+    def initial_metadata(self) -> list[tuple[str, str | bytes]]:
+        return [("deltawire-run-id", RUN_ID)]
+
+    def trailing_metadata(self) -> list[tuple[str, str | bytes]]:
+        status = status_pb2.Status(code=4, message="The run took too long.")
+        status.details.add().Pack(error_details_pb2.ErrorInfo(reason="total_timeout"))
+        return [("grpc-status-details-bin", status.SerializeToString(deterministic=True))]
+
+
+def test_a_call_that_its_clients_deadline_ended_is_told_by_the_client_alone() -> None:
+    reply = reply_of(LateCall("Deadline Exceeded"), Reading())
+    assert events("grpc", reply) == [{"type": "error", "code": "deadline_exceeded"}]
+    assert reply.run_id == RUN_ID
+    told = events("grpc", reply_of(LateCall("The run took too long."), Reading()))
+    assert told == [{"type": "error", "code": "deadline_exceeded", "reason": "total_timeout"}]
 
 
 def test_descriptors_and_memory_are_those_of_the_process(tmp_path: Path) -> None:
