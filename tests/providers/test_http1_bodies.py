@@ -1,6 +1,7 @@
 """Whatever way a reply is framed and however its bytes are cut, its body is read exactly, and its end told truly."""
 
 import asyncio
+import gc
 from dataclasses import dataclass
 
 import pytest
@@ -8,6 +9,7 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltawire.providers.http1.connection import Connection
 from deltawire.providers.http1.errors import CutError, InvalidReplyError, NoReplyError
 from tests.providers.http1 import CHUNKED, LAST_CHUNK, LOOPS, Wired, chunk, cuts, turns, whole, wired
 
@@ -148,23 +150,37 @@ async def test_each_part_is_read_as_it_arrives() -> None:
 async def test_what_is_there_is_read_without_a_turn_of_the_loop() -> None:
     async with wired() as on:
         reply = await on.reply(CHUNKED, chunk(b"a"))
-        with pytest.raises(StopIteration, match="a"):
-            reply.read().send(None)
+        assert reply.read().result() == b"a"
 
 
 async def test_a_reader_that_was_cancelled_loses_nothing() -> None:
     async with wired() as on:
         reply = await on.reply(CHUNKED)
-        for late in (False, True):
-            reading = asyncio.ensure_future(reply.read())
-            await turns()
-            if late:  # it was told of the bytes, and has not taken them
-                reply.data_received(chunk(b"a"))
-            reading.cancel()
-            await asyncio.wait([reading])
-            assert reading.cancelled()
-        await on.serve(chunk(b"b"))
+        reading = asyncio.ensure_future(reply.read())
+        await turns()
+        reading.cancel()
+        await asyncio.wait([reading])
+        assert reading.cancelled()
+        await on.serve(chunk(b"a") + chunk(b"b"))
         assert await reply.read() == b"ab"
+
+
+async def test_of_a_body_that_fails_nobody_hears_whose_reader_has_left(caplog: pytest.LogCaptureFixture) -> None:
+    async with wired() as on:
+        reply = await on.reply(CHUNKED)
+        reading = asyncio.ensure_future(_taken(reply))
+        await turns()
+        reply.data_received(b"zz\r\n")
+        reading.cancel()
+        await asyncio.wait([reading])
+        assert reading.cancelled()
+        del reading
+        gc.collect()
+    assert caplog.records == []
+
+
+async def _taken(reply: Connection) -> bytes:
+    return await reply.read()
 
 
 NONSENSE = [

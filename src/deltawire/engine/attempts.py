@@ -3,9 +3,10 @@ content."""
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from typing import TypeAlias
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece
@@ -15,6 +16,11 @@ from deltawire.engine.breaker import Trial
 from deltawire.engine.deadlines import Deadline
 from deltawire.engine.hedge import ANOTHER_MAY_DO, Leg, raced
 from deltawire.engine.plan import Model, Way
+
+Stream: TypeAlias = AsyncGenerator[Piece | Completion, None]
+Answering: TypeAlias = tuple[Piece | Completion | None, Callable[[], Awaitable[Piece | Completion]]]
+"""The first piece of an attempt, or its completion, or nothing; and what brings the next one, until it raises
+``StopAsyncIteration``. Not an iterator of both: that would be one more generator for each token to pass."""
 
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 8.0
@@ -44,43 +50,48 @@ class Attempts:
         """The one that is being asked, or has answered."""
         self.count = 0
 
-    async def pieces(self) -> AsyncGenerator[Piece | Completion, None]:
-        """The pieces of the one attempt that brought content (or ended without any), and its completion."""
+    @asynccontextmanager
+    async def answer(self) -> AsyncGenerator[Answering, None]:
+        """Ask until an attempt brings content, or ends without any: its first piece, and what brings the next one."""
+        stream, first = await self._begun()
+        async with self._read(stream):
+            yield first, stream.__anext__
+
+    @asynccontextmanager
+    async def again(self, messages: tuple[Message, ...]) -> AsyncGenerator[Answering, None]:
+        """Ask the model that has answered once more, with these messages after the first ones."""
+        stream = self._plain(replace(self.attempt, messages=(*self.attempt.messages, *messages)))
+        async with self._read(stream):
+            yield await anext(stream, None), stream.__anext__
+
+    async def _begun(self) -> tuple[Stream, Piece | Completion | None]:
         shut = self._turn_to_next()
         if shut is not None:
             raise shut
         while True:
-            committed = False
             try:
-                async with aclosing(self._asking()) as pieces:
-                    async for piece in pieces:
-                        if not committed:
-                            committed = True  # from here on the caller has seen output: no retry
-                            self._report_answer()
-                        yield piece
-                self._report_completion()
-                return
+                stream = self._asking()
+                first = await anext(stream, None)  # from here on the caller sees output: no retry
+                self._report_answer()
+                return stream, first
             except RunError as error:
                 self._report(error)
-                if committed:
-                    raise
                 failure = error
             except asyncio.CancelledError:
                 self._report(self._deadline.error)
-                claimed = None if committed or not self._others else self._deadline.claim_attempt(ANOTHER_MAY_DO)
+                claimed = self._deadline.claim_attempt(ANOTHER_MAY_DO) if self._others else None
                 if claimed is None:
                     raise
                 failure = claimed
             self._deadline.end_attempt()
             await self._get_ready_after(failure)
 
-    async def again(self, messages: tuple[Message, ...]) -> AsyncGenerator[Piece | Completion, None]:
-        """Ask the model that has answered once more, with these messages after the first ones."""
+    @asynccontextmanager
+    async def _read(self, stream: Stream) -> AsyncGenerator[None, None]:
+        """While the answer is read. The breaker hears how that ends."""
         try:
-            attempt = replace(self.attempt, messages=(*self.attempt.messages, *messages))
-            async with aclosing(self._plain(attempt)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            async with aclosing(stream):
+                yield
             self._report_completion()
         except RunError as error:
             self._report(error)
@@ -89,14 +100,14 @@ class Attempts:
             self._report(self._deadline.error)
             raise
 
-    def _asking(self) -> AsyncGenerator[Piece | Completion, None]:
+    def _asking(self) -> Stream:
         hedge_after = self.way.options.hedge_after
         if hedge_after is None:
             return self._plain(self.attempt)
         assert self._trial is not None, "a model is asked when its breaker has let us in"
         return raced(self._leg(self.model, self._trial), hedge_after, self._second, self._settle)
 
-    def _plain(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
+    def _plain(self, attempt: Attempt) -> Stream:
         self._count()
         self._deadline.begin_attempt()
         return self.model.provider.stream(replace(attempt, model=self.model.id))

@@ -37,9 +37,9 @@ class Deadline:
         "_timer",
         "_timer_at",
         "_total_at",
-        "_waiting",
         "error",
         "total",
+        "waiting",
     )
 
     def __init__(self, timeouts: Timeouts, total: float, arrived: float) -> None:
@@ -52,7 +52,9 @@ class Deadline:
         self._first_token_at = inf
         self._idle = inf
         self._seen = 0.0
-        self._waiting: asyncio.Task[object] | None = None
+        self.waiting: asyncio.Task[object] | None = None
+        """Who waits for the provider. ``None`` while the run is turned to its caller: how long that takes is not the
+        provider's fault."""
         self._interrupting: asyncio.Task[object] | None = None
         self._began_in = asyncio.current_task()
         self._cancelled_before = self._began_in.cancelling() if self._began_in is not None else 0
@@ -92,15 +94,11 @@ class Deadline:
         self._seen = self._loop.time()
         self._arm()
 
-    def suspend(self) -> None:
-        """The run turns to its caller: how long that takes is not the provider's fault."""
-        self._waiting = None
-
     def resume(self) -> None:
         """The run waits for the provider again. Raises the error for which it was stopped meanwhile."""
         if self.error is not None:
             raise self.error
-        self._waiting = _current_task(self._loop)
+        self.waiting = _current_task(self._loop)
         self._seen = self._loop.time()
 
     def remaining(self) -> float:
@@ -114,9 +112,9 @@ class Deadline:
             self._later = self._later or error
             return
         self.error = error
-        if self._waiting is not None:
-            self._interrupting = self._waiting
-            self._waiting.cancel()
+        if self.waiting is not None:
+            self._interrupting = self.waiting
+            self.waiting.cancel()
 
     def claim(self) -> RunError | None:
         """In the handler of a ``CancelledError``: the error, if the cancellation was ours and nobody else's."""
@@ -147,7 +145,7 @@ class Deadline:
 
     def close(self) -> None:
         """The run is over. Whatever interruption nobody claimed is taken back, so that the task can go on."""
-        self._waiting = None
+        self.waiting = None
         self.claim()
         self._timer.cancel()
 
@@ -170,7 +168,7 @@ class Deadline:
 
     def _idle_at(self) -> float:
         # While the caller is being served, the silence has not begun: look again after a whole limit.
-        return (self._seen if self._waiting is not None else self._loop.time()) + self._idle
+        return (self._seen if self.waiting is not None else self._loop.time()) + self._idle
 
     def _check(self) -> None:
         now = self._loop.time()

@@ -128,30 +128,34 @@ class Run:
             self.admit()
             plan, attempts, deadline = await self._begin(name, request)
             answer = Answer(plan.function, attempts.way.options, whole=whole, strict=strict)
-            stream = attempts.pieces()
+            asking = attempts.answer()
             finished = None
             while finished is None:
                 completion = None
-                async with aclosing(stream) as pieces:
-                    async for piece in pieces:
+                async with asking as (piece, following):
+                    while piece is not None:
                         if isinstance(piece, Completion):
                             completion = piece
-                            continue
-                        if self._first_content is None:
-                            self._first_content = self._time() - self._arrived
-                            deadline.commit()
-                            deadline.suspend()
-                            yield self._started(plan, attempts, deadline)
+                        else:
+                            if self._first_content is None:
+                                self._first_content = self._time() - self._arrived
+                                deadline.commit()
+                                deadline.waiting = None
+                                yield self._started(plan, attempts, deadline)
+                                deadline.resume()
+                            if answer.keeps and isinstance(piece, Text):
+                                answer.add(piece.text)
+                            deadline.waiting = None
+                            yield piece
                             deadline.resume()
-                        if answer.keeps and isinstance(piece, Text):
-                            answer.add(piece.text)
-                        deadline.suspend()
-                        yield piece
-                        deadline.resume()
+                        try:
+                            piece = await following()
+                        except StopAsyncIteration:
+                            break
                 try:
                     finished = await self._finish(answer, completion, attempts)
                 except RunError as error:
-                    stream = attempts.again(answer.correction(error))
+                    asking = attempts.again(answer.correction(error))
         except RunError as error:
             yield self.refuse(error)
         except asyncio.CancelledError:

@@ -37,6 +37,9 @@ NO_EVENT = b""
 _LARGEST = 2**31 - 1
 """What the messages' counts can hold."""
 
+_TEXT_OF = [b"\x12%c" % length for length in range(128)]
+"""What stands before a text of so many bytes: field 2, and its length in one byte (protobuf, "Encoding")."""
+
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 _raw = msgspec.json.Decoder(Raw)
@@ -106,8 +109,8 @@ def event(event: Event) -> bytes:
     match event:
         case Text():
             text = event.text.encode()
-            if len(text) < 128:  # nearly all are: field 2, which has a length of one byte (protobuf, "Encoding")
-                return b"\x12%c%b" % (len(text), text)
+            if len(text) < len(_TEXT_OF):  # nearly all are
+                return _TEXT_OF[len(text)] + text
             return pb.Event(text=event.text).SerializeToString()
         case Reasoning():
             return pb.Event(reasoning=event.text).SerializeToString()

@@ -1,7 +1,7 @@
 """One connection to a server, and the reply that is being read from it.
 
 In: what the socket brings. Out: the head of the reply, and its body as it arrives. A read costs two calls
-of ours, one before and one behind the parser (httptools), and no task, timer, queue or lock.
+of ours, one of the socket's and one of the reader's, and no task, timer, queue or lock.
 """
 
 import asyncio
@@ -45,12 +45,14 @@ class Connection(asyncio.Protocol):
         "_parser",
         "_parts",
         "_paused",
+        "_reader",
         "_reusable",
         "_timer",
         "_transport",
         "_until_close",
         "_waiter",
         "headers",
+        "on_body",
         "reused",
         "status",
     )
@@ -59,13 +61,15 @@ class Connection(asyncio.Protocol):
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
+        self._parts: list[bytes] = []  # of the body, that nobody has read yet
+        self.on_body = self._parts.append  # what the parser calls with each of them
         self._parser = HttpResponseParser(self)
         # What browsers forgive: control characters in a header, lines that end in LF alone, a size with spaces behind.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
-        self._parts: list[bytes] = []  # of the body, that nobody has read yet
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiter: asyncio.Future[None] | None = None  # for the head
+        self._reader: asyncio.Future[bytes] | None = None  # for what comes of the body
         self._timer: asyncio.TimerHandle | None = None
         self._idle = True  # no request is under way
         self.reused = False
@@ -109,23 +113,14 @@ class Connection(asyncio.Protocol):
             self._waiter = self._loop.create_future()
             await self._waiter
 
-    async def read(self) -> bytes:
+    def read(self) -> asyncio.Future[bytes]:
         """What has arrived of the body since the last call, or arrives next; no bytes at its end. What came before a
-        failure comes before it, too: then ``CutError``."""
-        parts = self._parts
-        while not parts:
-            if self._ended:
-                if self._failure is not None:
-                    raise self._failure
-                return b""
-            self._waiter = self._loop.create_future()
-            await self._waiter
-        part = parts[0] if len(parts) == 1 else b"".join(parts)
-        parts.clear()
-        self._held = 0
-        if self._paused:
-            self._resume()
-        return part
+        failure comes before it, too: then ``CutError``. Whoever is cancelled in it does not read on: what had come at
+        that moment is gone."""
+        reader = self._reader = self._loop.create_future()
+        if self._parts or self._ended:
+            self._hand_out()
+        return reader
 
     def let_go(self) -> None:
         """The reader has what it wants. What is still to come is read aside for a second, so that the connection can be
@@ -143,6 +138,7 @@ class Connection(asyncio.Protocol):
     def leave(self) -> None:
         """Nobody reads on: a connection whose reply has not ended is closed at once."""
         self._parts.clear()
+        self._reader = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -166,6 +162,7 @@ class Connection(asyncio.Protocol):
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
+        unread = len(self._parts)
         try:
             if self._headed:
                 self._fed += len(data)
@@ -176,8 +173,15 @@ class Connection(asyncio.Protocol):
             self._fail(InvalidReplyError("it switches protocols"))
         except HttpParserError:
             self._make_no_sense()
-        if self._fed >= _LONGEST_HEAD:  # of a head, a chunk's extension or a trailer
+        came = len(self._parts) > unread
+        if came:
+            self._fed = 0
+        elif self._fed >= _LONGEST_HEAD:  # of a head, a chunk's extension or a trailer
             self._make_no_sense()
+        if self._reader is not None:
+            self._hand_out()
+        elif came:
+            self._hold(len(data))
 
     def eof_received(self) -> None:
         self._end_of_bytes(whole=True)
@@ -216,16 +220,6 @@ class Connection(asyncio.Protocol):
         else:
             self._until_close = coding.rpartition(",")[2].strip().lower() != "chunked"
         self._wake()
-
-    def on_body(self, part: bytes) -> None:
-        self._parts.append(part)
-        self._held += len(part)
-        self._fed = 0
-        if self._held > _MOST_HELD:
-            self._hold()
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
 
     def on_message_begin(self) -> None:
         if self._ended or self._idle:
@@ -266,6 +260,7 @@ class Connection(asyncio.Protocol):
             self._wake()
         else:
             self._fail(CutError("the connection ended in the middle of the body"))
+        self._hand_out()
 
     def _fail(self, error: Http1Error) -> None:
         self._reusable = False
@@ -276,15 +271,37 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def _wake(self) -> None:
+        """The head is whole, or will never be."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _hold(self) -> None:
-        """More has come than anybody reads."""
+    def _hand_out(self) -> None:
+        """To whoever reads: what has come of the body, or how it has ended."""
+        reader, parts = self._reader, self._parts
+        if reader is None or not (parts or self._ended):
+            return
+        self._reader = None
+        if reader.done():  # he has left
+            return
+        if parts:
+            reader.set_result(parts[0] if len(parts) == 1 else b"".join(parts))
+            parts.clear()
+            self._held = 0
+            if self._paused:
+                self._resume()
+        elif self._failure is None:
+            reader.set_result(b"")
+        else:
+            reader.set_exception(self._failure)
+            reader.exception()  # he may have left when he would hear of it: then nobody misses it
+
+    def _hold(self, size: int) -> None:
+        """So many bytes have come for which nobody waits."""
         if self._draining:
             self._parts.clear()
-            self._held = 0
-        elif not (self._paused or self._transport.is_closing()):
+            return
+        self._held += size
+        if self._held > _MOST_HELD and not (self._paused or self._transport.is_closing()):
             self._paused = True
             self._transport.pause_reading()
 

@@ -27,6 +27,14 @@ class Merger:
             self._kind = kind
         self._parts.append(text)
 
+    def one(self, text: str) -> list[Piece]:
+        """The same as adding this text, of which no half is missing, and taking what has come: nearly every read."""
+        if not self._half and len(text) <= _MOST // 4:
+            return [Text(text)] if text else []
+        self._parts.append(text)
+        self._kind = Text
+        return self.take()
+
     def take(self, *, last: bool = False) -> list[Piece]:
         """The pieces of this read, in order. At the ``last`` read of a stream nothing waits for its other half any
         more."""

@@ -9,6 +9,7 @@ from deltawire.domain.events import FinishReason, Piece, Reasoning, Refusal, Tex
 from deltawire.domain.ports import Completion
 from deltawire.providers import foreign_errors
 from deltawire.providers.openai import chunks
+from deltawire.providers.openai.alike import Alike
 from deltawire.providers.openai.pieces import Merger
 from deltawire.providers.sse_reader import SseReader
 
@@ -30,6 +31,7 @@ class Reply:
     """
 
     __slots__ = (
+        "_alike",
         "_foreign",
         "_merger",
         "_reader",
@@ -46,6 +48,7 @@ class Reply:
         self._foreign = foreign
         self._typed = typed
         self._reader = SseReader(max_event_bytes)
+        self._alike = Alike()
         self._merger = Merger()
         self._refusal: list[str] = []
         self.usage: Usage | None = None
@@ -56,7 +59,12 @@ class Reply:
 
     def read(self, received: bytes) -> list[Piece]:
         """The pieces that one network read brings. No bytes are the end of the stream."""
-        for data in self._reader.feed(received) if received else self._reader.end():
+        events = self._reader.feed(received) if received else self._reader.end()
+        if len(events) == 1 and received and not self.done:
+            text = self._alike.text(events[0])
+            if text is not None:
+                return self._merger.one(text)
+        for data in events:
             if self.done:
                 break
             try:
@@ -64,6 +72,7 @@ class Reply:
             except (ValueError, RecursionError):
                 self._no_chunk(data, last=not received)
             else:
+                self._alike.learn(data, chunk)
                 self._hear(chunk)
         if self._reader.overflowed and not self.done:
             limit = self._reader.max_event_bytes

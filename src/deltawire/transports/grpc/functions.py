@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 
 import grpc
 from google.protobuf.message import Message
+from grpc import aio
 
 from deltawire.article import stream_pb2 as article_pb
 from deltawire.domain.errors import Reason, RunError
@@ -98,16 +99,22 @@ class Functions:
             return run.refuse(error)
         reply.hold(self._hold)
         async with aclosing(events):
-            async for event in events:
-                match event:
-                    case Error():
-                        return event
-                    case Started():
-                        reply.limit(event.timeout)
-                    case _:
-                        pass
-                if message := encode(event):
-                    await reply.write(message)
+            try:
+                async for event in events:
+                    match event:
+                        case Error():
+                            return event
+                        case Started():
+                            reply.limit(event.timeout)
+                        case _:
+                            pass
+                    message = encode(event)
+                    if message and not reply.put(message):
+                        await reply.write(message)
+                await reply.flush()
+            except aio.BaseError:
+                await reply.lost()
+                raise
         return None
 
     def _prompted(self, body: Body, run: Run, deadline: float | None) -> AsyncGenerator[Event, None]:

@@ -5,9 +5,11 @@ first content; when the hold is over the initial metadata goes out alone.
 """
 
 import asyncio
+from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from math import inf
-from typing import NoReturn, TypeAlias
+from types import coroutine
+from typing import NoReturn, TypeAlias, cast
 
 import grpc
 from grpc import aio
@@ -22,6 +24,7 @@ from deltawire.transports.progress import Progress
 from deltawire.transports.status import GRPC_STATUS
 
 Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
+Write: TypeAlias = "Coroutine[asyncio.Future[object], None, None]"
 
 SAME_MOMENT = 0.1
 """Seconds by which gRPC and the engine may differ over one deadline."""
@@ -49,9 +52,11 @@ class Reply:
         "_metadata",
         "_over_at",
         "_progress",
+        "_room",
         "_run",
         "_task",
         "_timeout",
+        "_write",
         "_written",
         "unread",
         "writing",
@@ -71,9 +76,12 @@ class Reply:
         self._task: asyncio.Task[object] | None = None
         self._progress: Progress | None = None
         self._timeout = write_timeout
+        self._write: Write
+        self._room: asyncio.Future[object] | None = None
+        """Done when the caller has room for the message that is on its way, if one is."""
         self._written = 0
         self.writing = False
-        """Whether a message is on its way, for which the caller has to make room."""
+        """Whether somebody waits for that."""
         self.unread: RunError | None = None
         """Why the call must end, though its caller has made no room for what was to come."""
 
@@ -93,20 +101,53 @@ class Reply:
         stuck = RunError(Reason.canceled, still)
         self._progress = Progress(self._timeout, self._taken, lambda: self._cut(stuck))
 
+    def put(self, message: bytes) -> bool:
+        """Send it, if the caller had room for all before it; else it is for ``write``. Raises ``aio.BaseError``.
+
+        gRPC's coroutine is taken as far as it waits for the caller, and on with the next message: a task that waited in
+        it would have to be woken once more for each message.
+        """
+        if self._room is not None:
+            if not self._room.done():
+                return False
+            self._step()
+        if not self._begun:
+            return False
+        self._write = cast(Write, self._context.write(message))
+        self._step()
+        return True
+
     async def write(self, message: bytes) -> None:
-        """Returns when the caller has room for it (HTTP/2, flow control)."""
-        self.writing = True
+        """Send it when the caller has room for it (HTTP/2, flow control). Raises ``aio.BaseError``."""
+        await self.begin()
+        await self.flush()
+        self.put(message)
+
+    async def flush(self) -> None:
+        """Returns when the caller has had room for all that was sent."""
+        while self._room is not None:
+            if not self._room.done():
+                self.writing = True
+                try:
+                    await _passed_on(self._room)
+                except asyncio.CancelledError:
+                    self._room = None
+                    raise
+                self.writing = False
+            self._step()
+
+    def _step(self) -> None:
+        self._room = None
         try:
-            if not self._begun:
-                await self.begin()
-            await self._context.write(message)
-        except aio.BaseError:
-            remaining = self._over_at - self._loop.time()
-            if remaining <= SAME_MOMENT:  # the call's deadline is over a little before the run's, which is the same
-                await asyncio.sleep(remaining)
-            raise
-        self._written += 1
-        self.writing = False
+            self._room = self._write.send(None)
+        except StopIteration:
+            self._written += 1
+
+    async def lost(self) -> None:
+        """After an ``aio.BaseError``. The call's deadline is over a little before the run's, which is the same."""
+        remaining = self._over_at - self._loop.time()
+        if remaining <= SAME_MOMENT:
+            await asyncio.sleep(remaining)
 
     async def begin(self) -> None:
         if self._begun:
@@ -122,6 +163,7 @@ class Reply:
     async def fail(self, error: Error) -> NoReturn:
         """End the call with the error as its status. Raises, as gRPC wants it."""
         await self.begin()
+        await self.flush()
         error = _brief(error)
         details = ((_DETAILS, protobuf.status(error)),)
         await self._context.abort(_STATUS[error.code], error.message, details)
@@ -148,6 +190,12 @@ class Reply:
             self.unread = why
             self._run.cancel(why.message)  # for the log: the run itself waits for its caller, and is not touched
             self._task.cancel()
+
+
+@coroutine
+def _passed_on(future: "asyncio.Future[object]") -> Generator["asyncio.Future[object]", None, None]:
+    """Wait for a future that a coroutine of gRPC has yielded, as a task of its own would."""
+    yield future
 
 
 def _brief(error: Error) -> Error:
