@@ -13,11 +13,12 @@ class SseReader:
     ``overflowed`` turns true, and no event comes any more, once a single event has grown over ``max_event_bytes``.
     """
 
-    __slots__ = ("_begun", "_data", "_fresh", "_held", "_swallow_lf", "max_event_bytes", "overflowed")
+    __slots__ = ("_amid", "_begun", "_data", "_fresh", "_held", "_swallow_lf", "max_event_bytes", "overflowed")
 
     def __init__(self, max_event_bytes: int) -> None:
         self.max_event_bytes = max_event_bytes
         self.overflowed = False
+        self._amid = True  # a part of an event was read already, or whatever else makes a read no whole one
         self._fresh = True  # nothing was read yet but perhaps a part of a byte order mark
         self._swallow_lf = False  # the last read ended in a CR: an LF may belong to it
         self._begun: list[bytes] = []  # the parts of the line that is not complete yet
@@ -27,17 +28,20 @@ class SseReader:
     def feed(self, received: bytes) -> list[bytes]:
         """The data of each event that is complete now, in order; empty data is left out, being a keep-alive."""
         if (  # nothing but whole events of one line: what nearly every read brings
-            received.startswith(b"data: ")
-            and received.endswith(b"\n\n")
-            and not (self._held or self._fresh or self._swallow_lf)
+            not self._amid
+            and received[:6] == b"data: "
+            and received[-2:] == b"\n\n"
+            and b"\r" not in received
             and len(received) <= self.max_event_bytes
-            and received.find(b"\r") < 0
         ):
             data = received[6:-2]
-            one = data.find(b"\n") < 0
-            events = [data] if one else data.split(b"\n\ndata: ")
-            if data if one else not any(b"\n" in event or not event for event in events):
-                return [] if self.overflowed else events
+            if b"\n" not in data:
+                if data:
+                    return [data]
+            else:
+                events = data.split(b"\n\ndata: ")
+                if not any(b"\n" in event or not event for event in events):
+                    return events
         return self._lines(received)
 
     def end(self) -> list[bytes]:
@@ -69,6 +73,7 @@ class SseReader:
         events = self._events(lines)
         if begun:
             self._hold(begun)
+        self._amid = bool(self._held or self._swallow_lf or self.overflowed)
         return events
 
     def _hold(self, begun: bytes) -> None:

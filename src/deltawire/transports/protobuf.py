@@ -109,7 +109,7 @@ def event(event: Event) -> bytes:
     match event:
         case Text():
             text = event.text.encode()
-            if len(text) < len(_TEXT_OF):  # nearly all are
+            if len(text) < 128:  # nearly all are
                 return _TEXT_OF[len(text)] + text
             return pb.Event(text=event.text).SerializeToString()
         case Reasoning():

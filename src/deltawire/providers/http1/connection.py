@@ -162,10 +162,10 @@ class Connection(asyncio.Protocol):
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        unread = len(self._parts)
+        parts, headed = self._parts, self._headed
+        unread = len(parts)
         try:
-            if self._headed:
-                self._fed += len(data)
+            if headed:
                 self._parser.feed_data(data)
             else:
                 self._feed_head(data)
@@ -173,15 +173,20 @@ class Connection(asyncio.Protocol):
             self._fail(InvalidReplyError("it switches protocols"))
         except HttpParserError:
             self._make_no_sense()
-        came = len(self._parts) > unread
-        if came:
+        came = len(parts) - unread
+        if came > 0:
             self._fed = 0
-        elif self._fed >= _LONGEST_HEAD:  # of a head, a chunk's extension or a trailer
-            self._make_no_sense()
-        if self._reader is not None:
+        elif headed:  # a chunk's extension or a trailer
+            self._count(len(data))
+        reader = self._reader
+        if reader is None:
+            if came > 0:
+                self._hold(len(data))
+        elif came == 1 and not reader.done():  # what nearly every read brings to whoever waits
+            self._reader = None
+            reader.set_result(parts.pop())
+        else:
             self._hand_out()
-        elif came:
-            self._hold(len(data))
 
     def eof_received(self) -> None:
         self._end_of_bytes(whole=True)
@@ -241,10 +246,16 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         room = _LONGEST_HEAD - self._fed
-        self._fed += min(len(data), room)
         self._parser.feed_data(data[:room])
+        if not self._headed:
+            self._count(min(len(data), room))
         if self._headed and len(data) > room:
             self._parser.feed_data(data[room:])
+
+    def _count(self, size: int) -> None:
+        self._fed += size
+        if self._fed >= _LONGEST_HEAD:
+            self._make_no_sense()
 
     def _make_no_sense(self) -> None:
         self._fail(CutError("the body makes no sense") if self._headed else InvalidReplyError("it is no HTTP/1.1"))

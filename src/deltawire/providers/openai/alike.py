@@ -12,7 +12,6 @@ from deltawire.providers.openai import chunks
 
 _CONTENT = re.compile(rb'"content": ?("(?:[^"\\]|\\.)*")')
 _OTHER = "another text"
-_NONE = b"\0"  # with which no JSON begins
 _LONGEST = 4096
 _PATIENCE = 4
 
@@ -22,19 +21,19 @@ _string = msgspec.json.Decoder(str).decode
 class Alike:
     """One stream's. It learns from a chunk that was decoded and holds nothing but text."""
 
-    __slots__ = ("_after", "_before", "_patience")
+    __slots__ = ("_after", "_before", "_begin", "_end", "_patience")
 
     def __init__(self) -> None:
-        self._before = _NONE
-        self._after = b""
+        self._know(b"", b"\0")  # with which no JSON ends
         self._patience = _PATIENCE
 
     def text(self, data: bytes) -> str | None:
         """``None`` where it is not alike."""
-        if not data.startswith(self._before) or not data.endswith(self._after):
+        begin, end = self._begin, self._end
+        if data[end:] != self._after or data[:begin] != self._before:
             return None
         try:
-            text = _string(data[len(self._before) : len(data) - len(self._after)])
+            text = _string(data[begin:end])
         except msgspec.DecodeError:  # no JSON string, or half a surrogate pair
             return None
         self._patience = _PATIENCE
@@ -53,7 +52,12 @@ class Alike:
         # A text in that place has to be the content, and to change nothing else. There may be two members of that name.
         other = chunks.decode(b'%b"%b"%b' % (before, _OTHER.encode(), after))
         if _text_alone(other) == _OTHER:
-            self._before, self._after = before, after
+            self._know(before, after)
+
+    def _know(self, before: bytes, after: bytes) -> None:
+        """``after`` is not empty."""
+        self._before, self._begin = before, len(before)
+        self._after, self._end = after, -len(after)
 
 
 def _text_alone(chunk: chunks.Chunk) -> str | None:

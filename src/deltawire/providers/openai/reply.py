@@ -58,12 +58,15 @@ class Reply:
         self.done = False
 
     def read(self, received: bytes) -> list[Piece]:
-        """The pieces that one network read brings. No bytes are the end of the stream."""
-        events = self._reader.feed(received) if received else self._reader.end()
-        if len(events) == 1 and received and not self.done:
-            text = self._alike.text(events[0])
-            if text is not None:
-                return self._merger.one(text)
+        """The pieces that one network read brings. No bytes are the end of the stream. It reads on until ``done``."""
+        if received:
+            events = self._reader.feed(received)
+            if len(events) == 1:
+                text = self._alike.text(events[0])
+                if text is not None:
+                    return self._merger.one(text)
+        else:
+            events = self._reader.end()
         for data in events:
             if self.done:
                 break

@@ -15,7 +15,7 @@ from grpc import aio
 
 from deltawire.article import stream_pb2 as article_pb
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Error, Event, Started
+from deltawire.domain.events import Error, Event, Started, Text
 from deltawire.domain.run import RunRequest
 from deltawire.engine.engine import Engine, Run
 from deltawire.transports import protobuf
@@ -102,6 +102,8 @@ class Functions:
             try:
                 async for event in events:
                     match event:
+                        case Text():
+                            pass
                         case Error():
                             return event
                         case Started():

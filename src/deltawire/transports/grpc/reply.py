@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from math import inf
 from types import coroutine
-from typing import NoReturn, TypeAlias, cast
+from typing import NoReturn, TypeAlias
 
 import grpc
 from grpc import aio
@@ -107,13 +107,14 @@ class Reply:
         gRPC's coroutine is taken as far as it waits for the caller, and on with the next message: a task that waited in
         it would have to be woken once more for each message.
         """
-        if self._room is not None:
-            if not self._room.done():
+        room = self._room
+        if room is not None:
+            if not room.done():
                 return False
             self._step()
-        if not self._begun:
+        elif not self._begun:
             return False
-        self._write = cast(Write, self._context.write(message))
+        self._write = self._context.write(message)  # pyright: ignore[reportAttributeAccessIssue] (its type says less)
         self._step()
         return True
 
