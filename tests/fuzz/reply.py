@@ -86,6 +86,7 @@ TARGET = Target(
     (
         *uncut(
             b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: {"choices":[{"finish_reason":"stop"}]}\n\n',
+            b"".join(b'data: {"choices":[{"delta":{"content":"%b"}}]}\n\n' % text for text in (b"a", b"b", b'\\"')),
             b'data: {"error":{"code":"x","message":"m"}}\n\n',
             b'data: {"choices":[{"index":"0","delta":{"content":[{"type":"text","text":"a"}]}}],"usage":{}}',
             b"".join(b'data: {"choices":[{"delta":{"content":"\\u%b"}}]}\n\n' % half for half in (b"d83d", b"de42")),

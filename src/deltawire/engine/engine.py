@@ -158,17 +158,11 @@ class Run:
                     asking = attempts.again(answer.correction(error))
         except RunError as error:
             yield self.refuse(error)
-        except asyncio.CancelledError:
-            error = self._deadline and self._deadline.claim()
-            if error is not None:
-                yield self.refuse(error)
-            elif self._deadline is None or self._deadline.cancelled_from_outside():
-                # The task that runs us is being cancelled, not the run: the caller is gone.
-                self._observe(Reason.canceled, "the caller left")
+        except asyncio.CancelledError as interruption:
+            ended = self._interrupted(name, interruption)
+            if ended is None:
                 raise
-            else:
-                logger.exception(_FAILED, self.id, name)
-                yield self.refuse(_internal())
+            yield ended
         except GeneratorExit:
             # A limit that is over while the caller does not read cannot be told; the log tells it.
             over = (self._deadline and self._deadline.error) or RunError(Reason.canceled, "the caller left")
@@ -226,6 +220,18 @@ class Run:
             retry_after=UNSET if error.retry_after is None else error.retry_after,
             partial=self._first_content is not None,
         )
+
+    def _interrupted(self, name: str, interruption: asyncio.CancelledError) -> Error | None:
+        """In the handler of the interruption: what the run ends in. ``None`` where the task that runs us is being
+        cancelled, not the run: the caller is gone."""
+        error = self._deadline and self._deadline.claim()
+        if error is not None:
+            return self.refuse(error)
+        if self._deadline is None or self._deadline.cancelled_from_outside():
+            self._observe(Reason.canceled, "the caller left")
+            return None
+        logger.error(_FAILED, self.id, name, exc_info=interruption)
+        return self.refuse(_internal())
 
     async def _begin(self, name: str, request: RunRequest) -> tuple[Plan, Attempts, Deadline]:
         """From a name and JSON to the attempts at a model; all that can be wrong with a request is found here."""

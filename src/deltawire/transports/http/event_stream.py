@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from starlette.types import Send
 
-from deltawire.domain.events import Error, Event, Finished, Started
+from deltawire.domain.events import Error, Event, Finished, Reasoning, Started, Text
 from deltawire.domain.limits import UNREAD_GRACE
 from deltawire.transports import codec
 from deltawire.transports.http.replies import NOSNIFF, RUN_ID, Header, send_problem
@@ -66,16 +66,16 @@ async def send_events(
         async with aclosing(events):
             async for event in events:
                 match event:
+                    case Text() | Reasoning():  # first, being nearly all
+                        await reply.write(held + encode(event) if held else encode(event))
+                        held = b""
                     case Started():  # comes with the first content, and leaves in one write with it
                         reply.limit(event.timeout)
                         held = encode(event)
-                    case Error():
-                        await reply.fail(event)
                     case Finished():
                         await reply.end(held + encode(event))
-                    case _:
-                        await reply.write(held + encode(event) if held else encode(event))
-                        held = b""
+                    case Error():
+                        await reply.fail(event)
     except asyncio.CancelledError:
         if not reply.unread:
             raise
