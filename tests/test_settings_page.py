@@ -87,7 +87,7 @@ def test_each_flag_is_on_the_page_and_no_other(command: str) -> None:
 
 def test_every_command_is_walked() -> None:
     assert ALL_COMMANDS.keys() == {
-        *("deltawire", "deltawire serve", "deltawire run", "deltawire list", "deltawire doctor")
+        *("deltawire", "deltawire serve", "deltawire run", "deltawire list", "deltawire doctor", "deltawire bench")
     }
     assert "`deltawire local install`" in PAGE
 

@@ -5,13 +5,13 @@ import logging
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from deltawire.bootstrap.resolve import Resolved
+from deltawire.cli.sample import sample_input
 from deltawire.cli.version import version
 from deltawire.domain.function import Function
 from deltawire.settings import Settings
@@ -22,8 +22,6 @@ Served = Mapping[str, Resolved]
 
 _UNCUT = 1000
 """Columns where nobody looks: lines are as long as they are."""
-_DEEP = 6
-"""Levels after which a sample ends, whatever is required there: a type may hold itself."""
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -114,37 +112,6 @@ def _grpc_call(function: Function, settings: Settings) -> str:
     plain = "" if settings.grpc.tls_cert else " -plaintext"
     target = _target(_ANY.get(settings.host, settings.host), settings.grpc_port)
     return f"  grpcurl{plain} \\\n    -d {shlex.quote(body)} \\\n    {target} deltawire.v1.Functions/Stream"
-
-
-def sample_input(schema: dict[str, Any]) -> object:
-    """Something for each required field, so that the shape can be seen; it need not satisfy every limit."""
-    return _sample(schema, schema.get("$defs", {}), depth=0)
-
-
-def _sample(schema: dict[str, Any], definitions: dict[str, dict[str, Any]], depth: int) -> object:
-    if reference := schema.get("$ref"):
-        schema = definitions[str(reference).removeprefix("#/$defs/")]
-    for name in ("const", "default"):
-        if name in schema:
-            return schema[name]
-    if depth > _DEEP:
-        return None
-    if members := schema.get("enum"):
-        return members[0]
-    if choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-        return _sample(choices[0], definitions, depth + 1)
-    match schema.get("type"):
-        case "object":
-            fields = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
-            return {name: _sample(fields[name], definitions, depth + 1) for name in schema.get("required", [])}
-        case "array":
-            return []
-        case "boolean":
-            return True
-        case "integer" | "number":
-            return 1
-        case _:
-            return "Say hello"
 
 
 def _functions(served: Served) -> Table:

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from deltawire.cli import doctor, local, run, serve
+from deltawire.cli import bench, doctor, local, run, serve
 from deltawire.cli import list as list_command
 from deltawire.cli.terminal import PIPE_CLOSED, complain
 from deltawire.cli.version import version as version_here
@@ -29,6 +29,7 @@ app.command()(serve.serve)
 app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})(run.run)
 app.command("list")(list_command.list_functions)
 app.command()(doctor.doctor)
+app.command()(bench.bench)
 app.add_typer(local.app, name="local")
 
 

@@ -1,3 +1,3 @@
-"""HTTP/1.1 as a client speaks it (RFC 9112), as much of it as asking a provider takes: one POST at a time on a
+"""HTTP/1.1 as a client speaks it (RFC 9112), as much of it as asking a provider takes: one request at a time on a
 connection of a pool, and the body of its reply as it arrives.
 """
