@@ -1,4 +1,4 @@
-"""The head of a POST (RFC 9112, §2.1): what all requests to one origin share is encoded once."""
+"""The head of a request (RFC 9112, §2.1): what all requests to one origin share is encoded once."""
 
 import re
 from collections.abc import Mapping
@@ -23,13 +23,14 @@ class RequestHead:
         self._lines = {**_lines(own), **_lines(headers)}
         self._fixed = b"".join(self._lines.values())
 
-    def encode(self, path: str, headers: Mapping[str, str], length: int) -> bytes:
+    def encode(self, path: str, headers: Mapping[str, str], length: int, method: str = "POST") -> bytes:
         """``length`` is that of the body in bytes. Raises ``HeaderError``."""
         lines, fixed = _lines(headers), self._fixed
         if not self._lines.keys().isdisjoint(lines):
             fixed = b"".join(line for name, line in self._lines.items() if name not in lines)
         target = self._origin.target(path).encode("ascii")
-        return b"POST %b HTTP/1.1\r\n%b%bcontent-length: %d\r\n\r\n" % (target, fixed, b"".join(lines.values()), length)
+        own = b"".join(lines.values())
+        return b"%b %b HTTP/1.1\r\n%b%bcontent-length: %d\r\n\r\n" % (method.encode(), target, fixed, own, length)
 
 
 def _lines(headers: Mapping[str, str]) -> dict[str, bytes]:
