@@ -54,7 +54,7 @@ LIMITS = (Limit("lambda", 0.5, "openai+boto3"), Limit("help", 0.5, "fastapi"))
 class Row(NamedTuple):
     command: Sequence[str]
     environment: Mapping[str, str]
-    count: Callable[[subprocess.Popen[bytes], float], Figure]
+    counted: Callable[[subprocess.Popen[bytes], float], Figure]
 
 
 async def measure(rounds: int, core: int | None = None, peers: Path | None = None) -> dict[str, list[Figure]]:
@@ -123,7 +123,7 @@ def _start(row: Row, core: int | None) -> Figure:
             stderr=subprocess.PIPE,
         )
     try:
-        return row.count(process, began)
+        return row.counted(process, began)
     finally:
         process.kill()
         process.wait()

@@ -1,6 +1,7 @@
 """Our signatures against those that AWS publishes, and against botocore's, which AWS writes."""
 
 from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 from botocore.auth import SigV4Auth
@@ -67,12 +68,13 @@ def test_a_signature_is_that_of_botocore(value: str, body: bytes, token: str | N
     headers = {"host": "ssm.eu-west-1.amazonaws.com", "x-amz-target": value}
     us = Credentials("AKIA", "a secret/+=", token)
     sent = signed(headers, body, us, scope, datetime.now(UTC))
-    theirs = AWSRequest("POST", "https://ssm.eu-west-1.amazonaws.com/", headers=headers, data=body)
+    theirs = cast("Any", AWSRequest)("POST", "https://ssm.eu-west-1.amazonaws.com/", headers=headers, data=body)
     theirs.context["timestamp"] = sent["x-amz-date"]
     theirs.headers["X-Amz-Date"] = sent["x-amz-date"]
     if token is not None:
         theirs.headers["X-Amz-Security-Token"] = token
-    signer = SigV4Auth(BotocoreCredentials(us.access_key_id, us.secret_access_key, token), scope.service, scope.region)
+    them = BotocoreCredentials(us.access_key_id, us.secret_access_key, token)
+    signer = cast("Any", SigV4Auth)(them, scope.service, scope.region)
     signature = signer.signature(signer.string_to_sign(theirs, signer.canonical_request(theirs)), theirs)
     assert sent["authorization"].endswith(f"Signature={signature}")
 
