@@ -6,7 +6,8 @@ the two and fetches the same parameter from the same server; it builds no client
 ``deltawire --help``, beside ``import fastapi`` alone. ``serve`` lasts from the start of ``deltawire serve`` until
 ``/healthz`` answers, with both ports open; its CPU time is counted in ticks of 10 ms.
 
-Not measured: reading files that are not in the system's cache, and the compiling of Python: both happen once.
+All rows are of one Python and one environment. Not measured: reading files that are not in the system's cache, and the
+compiling of Python: a start before the rounds does both.
 """
 
 import argparse
@@ -31,7 +32,6 @@ METRICS = (
 )
 _BIN = Path(sys.executable).parent
 _HERE = Path(__file__).parent
-_PEERS = _HERE.parent / ".venv-peers" / "usual" / "bin" / "python"
 _WITHIN = 60.0
 _BOTH = """
 import openai, boto3
@@ -57,17 +57,16 @@ class Row(NamedTuple):
     counted: Callable[[subprocess.Popen[bytes], float], Figure]
 
 
-async def measure(rounds: int, core: int | None = None, peers: Path | None = None) -> dict[str, list[Figure]]:
-    """A figure for each row and round, the starts pinned to that core. ``peers`` is a Python that has openai and boto3;
-    where there is none, their row is left out."""
-    python = peers or _PEERS
+async def measure(rounds: int, core: int | None = None) -> dict[str, list[Figure]]:
+    """A figure for each row and round, the starts pinned to that core."""
     found: dict[str, list[Figure]] = {}
     async with _ssm() as port:
-        rows = _rows(port, python if python.is_file() else None)
-        await asyncio.to_thread(_start, rows["lambda"], core)  # whatever is compiled or read for the first time
+        rows = _rows(port)
+        for row in rows.values():  # whatever is compiled or read for the first time
+            await asyncio.to_thread(start, row, core)
         for _ in range(rounds):
             for name, row in rows.items():
-                found.setdefault(name, []).append(await asyncio.to_thread(_start, row, core))
+                found.setdefault(name, []).append(await asyncio.to_thread(start, row, core))
     return found
 
 
@@ -85,7 +84,7 @@ def verdicts(figures: Mapping[str, Sequence[Figure]]) -> list[str]:
     return lines
 
 
-def _rows(port: int, peers: Path | None) -> dict[str, Row]:
+def _rows(port: int) -> dict[str, Row]:
     aws = {
         "AWS_ACCESS_KEY_ID": "AKIABENCH",
         "AWS_SECRET_ACCESS_KEY": "bench",
@@ -100,17 +99,17 @@ def _rows(port: int, peers: Path | None) -> dict[str, Row]:
     }
     http, grpc = _free_port(), _free_port()
     serve = [str(_BIN / "deltawire"), "serve", str(_HERE / "app.py"), "--port", str(http), "--grpc-port", str(grpc)]
-    both = {"openai+boto3": Row([str(peers), "-c", _BOTH], aws, _whole)} if peers is not None else {}
     return {
-        "lambda": Row([sys.executable, "-m", "bench.lambda_path"], {**aws, **azure}, _whole),
-        **both,
-        "help": Row([str(_BIN / "deltawire"), "--help"], {}, _whole),
-        "fastapi": Row([sys.executable, "-c", "import fastapi"], {}, _whole),
+        "lambda": Row([sys.executable, "-m", "bench.lambda_path"], {**aws, **azure}, whole),
+        "openai+boto3": Row([sys.executable, "-c", _BOTH], aws, whole),
+        "help": Row([str(_BIN / "deltawire"), "--help"], {}, whole),
+        "fastapi": Row([sys.executable, "-c", "import fastapi"], {}, whole),
         "serve": Row(serve, {"DELTAWIRE_MODEL": "openai:m", "OPENAI_API_KEY": "k"}, _until_it_answers(http)),
     }
 
 
-def _start(row: Row, core: int | None) -> Figure:
+def start(row: Row, core: int | None = None) -> Figure:
+    """One start, counted in the way of its row; whatever is left of it is ended."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     with on_core(core) if core is not None else contextlib.nullcontext():
         began = time.monotonic()
@@ -131,7 +130,7 @@ def _start(row: Row, core: int | None) -> Figure:
             process.stderr.close()
 
 
-def _whole(process: subprocess.Popen[bytes], began: float) -> Figure:
+def whole(process: subprocess.Popen[bytes], began: float) -> Figure:
     """Of a process that ends by itself."""
     assert process.stderr is not None
     said = process.stderr.read()
@@ -185,9 +184,8 @@ def _free_port() -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.imports", description="CPU time of starts.")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peers", type=Path, help="a Python that has openai and boto3")
     options = parser.parse_args()
-    figures = asyncio.run(measure(options.rounds, two_cores()[0], options.peers))
+    figures = asyncio.run(measure(options.rounds, two_cores()[0]))
     for name, rounds in figures.items():
         for fault in {figure.fault for figure in rounds if figure.fault is not None}:
             print(f"  {name:<13} FAILED: {fault}")

@@ -21,7 +21,7 @@ from deltawire.providers.http1.errors import Http1Error
 Kind = Literal["ssm", "secretsmanager"]
 
 _SECONDS = 3.0
-"""For one try."""
+"""For one try, from the dial to the end of the answer."""
 _PAUSES = (0.2, 0.6)
 """Seconds before the second and the third try: many containers that start at once are soon too many for SSM."""
 _LATER = ("ThrottlingException", "TooManyRequestsException", "InternalServerError", "InternalServiceError")
@@ -86,16 +86,16 @@ def named(kind: Kind, name: str) -> str:
     return f"the {_STORES[kind].noun} {name}"
 
 
-async def fetch(kind: Kind, name: str, environment: Mapping[str, str]) -> str:
-    """Raises ``AwsError``. ``name`` may be an ARN, which brings its region along; one of Secrets Manager may end in
-    ``#KEY``, for the value of that key in a secret that is a JSON object."""
+async def fetch(kind: Kind, name: str, environment: Mapping[str, str], seconds: float = _SECONDS) -> str:
+    """Raises ``AwsError``. A try may take so many ``seconds``. ``name`` may be an ARN, which brings its region along;
+    one of Secrets Manager may end in ``#KEY``, for the value of that key in a secret that is a JSON object."""
     store = _STORES[kind]
     name, _, key = name.partition("#") if kind == "secretsmanager" else (name, "", "")
     if not name:
         raise AwsError("which has no name")
     scope = Scope(_region_in(name) or region(environment), store.service)
     us = await credentials(environment)
-    answer = await _asked(store, name, scope, us, environment)
+    answer = await _asked(store, name, scope, us, _url(store, scope, environment), seconds)
     if answer.status != 200:
         raise _refused(store, answer, scope, us)
     try:
@@ -108,9 +108,8 @@ async def fetch(kind: Kind, name: str, environment: Mapping[str, str]) -> str:
     return _at(key, value) if key else value
 
 
-async def _asked(store: _Store, name: str, scope: Scope, us: Credentials, environment: Mapping[str, str]) -> Answer:
+async def _asked(store: _Store, name: str, scope: Scope, us: Credentials, url: str, seconds: float) -> Answer:
     """The last answer, after other tries where those were told to come later, or nobody answered."""
-    url = _url(store, scope, environment)
     body = msgspec.json.encode(store.request(name))
     for pause in (*_PAUSES, None):
         try:
@@ -120,7 +119,7 @@ async def _asked(store: _Store, name: str, scope: Scope, us: Credentials, enviro
                 "x-amz-target": store.target,
             }
             # Signed for each try: the signature tells the time.
-            answer = await ask_in_time(_SECONDS, "POST", url, signed(headers, body, us, scope, datetime.now(UTC)), body)
+            answer = await ask_in_time(seconds, "POST", url, signed(headers, body, us, scope, datetime.now(UTC)), body)
             if pause is None or not (answer.status >= 500 or _code(answer) in _LATER):
                 return answer
         except Http1Error as error:

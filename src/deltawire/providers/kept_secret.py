@@ -4,6 +4,7 @@ is kept."""
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from deltawire.domain.errors import DeclarationError
 
@@ -35,9 +36,12 @@ class KeptSecret:
         return self.value != refused
 
     async def _look_again(self) -> None:
+        # A thread of its own: for the loop's own ones a process waits that is to end.
+        pool = ThreadPoolExecutor(1, thread_name_prefix="deltawire")
         try:
-            self.value = await asyncio.to_thread(self._read)
+            self.value = await asyncio.get_running_loop().run_in_executor(pool, self._read)
         except DeclarationError as error:  # where it is kept is for our log, not for a caller
             logger.error("the provider '%s' refused its key, and there is no other: %s", self._provider, error)
         finally:
             self._look = None
+            pool.shutdown(wait=False)
