@@ -11,7 +11,7 @@ from deltawire.bootstrap.core import build_core
 from deltawire.bootstrap.resolve import resolved
 from deltawire.domain.function import Function, FunctionSettings
 from deltawire.providers.openai.settings import OpenAISettings
-from deltawire.secrets import read_secret
+from deltawire.secrets import Secrets
 from deltawire.settings import Settings
 
 Write = Callable[[str], None]
@@ -327,9 +327,9 @@ def test_a_secret_is_written_as_it_is_or_as_a_variable_or_a_file(
     file = tmp_path / "key"
     file.write_text("from-a-file\n")
     monkeypatch.setenv("SOME_KEY", "from-a-variable")
-    assert read_secret("as-it-is", "the key") == "as-it-is"
-    assert read_secret("env:SOME_KEY", "the key") == "from-a-variable"
-    assert read_secret(f"file:{file}", "the key") == "from-a-file"
+    assert Secrets().read("as-it-is", "the key") == "as-it-is"
+    assert Secrets().read("env:SOME_KEY", "the key") == "from-a-variable"
+    assert Secrets().read(f"file:{file}", "the key") == "from-a-file"
 
 
 def test_a_secret_that_is_not_there_is_an_error_that_says_where_it_should_be(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_a_secret_that_is_not_there_is_an_error_that_says_where_it_should_be(tmp
         "file:empty": "the key is in the file empty, which is empty",
     }.items():
         with pytest.raises(DeclarationError) as refused:
-            read_secret(written, "the key")
+            Secrets().read(written, "the key")
         assert str(refused.value) == complaint
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.apps import shop
 from tests.cli.command import Ended, deltawire, in_terminal
 from tests.upstream import Upstream, answer, error_reply, refused_port
+from tests.upstream.script import reply
 
 pytestmark = pytest.mark.anyio
 
@@ -80,6 +81,24 @@ async def test_secrets_are_told_by_their_place_and_a_class_of_length(tmp_path: P
     ]
     assert [one["reached"] for one in report["models"]] == [None, None]
     assert ended.code == 0
+
+
+async def test_a_secret_in_a_store_of_aws_is_told_by_its_name(tmp_path: Path) -> None:
+    async with Upstream() as upstream, Upstream() as store:
+        store.always(reply(200, b'{"Parameter":{"Value":"sk-the-openai-key"}}'))
+        env = {
+            **configured(tmp_path, upstream),
+            "DELTAWIRE_PROVIDERS__OPENAI__API_KEY": "ssm:/prod/key",
+            "AWS_ENDPOINT_URL": store.base_url.removesuffix("/v1"),
+            "AWS_REGION": "eu-west-1",
+            "AWS_ACCESS_KEY_ID": "AKIA",
+            "AWS_SECRET_ACCESS_KEY": "hidden-header",
+        }
+        ended = await deltawire("doctor", str(shop(tmp_path)), "--json", "--no-call", env=env, cwd=tmp_path)
+    report = told(ended)
+    assert origins(report)["providers.openai.api_key"] == ("ssm:/prod/key", "DELTAWIRE_PROVIDERS__OPENAI__API_KEY")
+    [secret] = [one for one in report["secrets"] if one["provider"] == "openai"]
+    assert (secret["origin"], secret["found"]) == ("the SSM parameter /prod/key", True)
 
 
 async def test_each_model_is_asked_once_and_its_failure_has_a_reason(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from deltawire.domain.errors import RunError
 from deltawire.domain.events import Piece, Reasoning, Text
 from deltawire.domain.ports import Attempt, Completion, OutputSchema, Provider
 from deltawire.domain.prompt import Message
+from deltawire.providers.kept_secret import KeptSecret
 from deltawire.providers.openai.provider import OpenAI
 from deltawire.providers.openai.settings import OpenAISettings
 from tests.upstream import Upstream
@@ -81,9 +82,14 @@ def attempt(
     )
 
 
+def key(value: str) -> KeptSecret:
+    """One that nobody changes."""
+    return KeptSecret("up", value, lambda: value)
+
+
 @asynccontextmanager
 async def provider_at(base_url: str, **settings: object) -> AsyncGenerator[OpenAI, None]:
-    provider = OpenAI("up", OpenAISettings.model_validate({"base_url": base_url, **settings}), KEY)
+    provider = OpenAI("up", OpenAISettings.model_validate({"base_url": base_url, **settings}), key(KEY))
     try:
         yield provider
     finally:

@@ -15,7 +15,7 @@ from deltawire.domain.events import FinishReason, Usage
 from deltawire.domain.ports import Provider
 from deltawire.providers import registry
 from deltawire.providers.azure.settings import AzureSettings
-from deltawire.secrets import read_secret
+from deltawire.secrets import Secrets
 from tests.providers.asking import ITEM, KEY, Heard, ask
 from tests.upstream import Step, Upstream, answer, done, error_event, error_reply, finish, head, text, usage
 from tests.upstream.azure import (
@@ -34,11 +34,15 @@ FORMS = {"classic": "2024-10-21", "v1": None}
 BOTH = pytest.mark.parametrize("api_version", FORMS.values(), ids=FORMS)
 
 
+def read(written: str, setting: str, /, *, anew: bool = False) -> str:
+    return Secrets().read(written, f"the {setting}", anew=anew)
+
+
 @asynccontextmanager
 async def azure_at(upstream: Upstream, api_version: str | None = None, **settings: object) -> AsyncGenerator[Provider]:
     said = {"endpoint": upstream.base_url.removesuffix("/v1"), "api_version": api_version, "api_key": KEY, **settings}
     entry = AzureSettings.model_validate(said)
-    provider = registry.azure("azure", entry, lambda written, setting: read_secret(written, f"the {setting}"))
+    provider = registry.azure("azure", entry, read)
     try:
         yield provider
     finally:

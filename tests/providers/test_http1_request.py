@@ -10,7 +10,7 @@ from deltawire.providers.http1.origin import Origin, origin_of
 from deltawire.providers.http1.request import RequestHead
 from deltawire.providers.openai.provider import OpenAI
 from deltawire.providers.openai.settings import OpenAISettings
-from tests.providers.asking import ask, provider_at
+from tests.providers.asking import ask, key, provider_at
 from tests.upstream import Upstream
 
 pytestmark = pytest.mark.anyio
@@ -129,7 +129,7 @@ def test_a_name_that_is_no_token_is_refused(name: str) -> None:
 
 async def test_a_key_with_a_line_break_is_told_by_its_header_and_nothing_is_sent() -> None:
     async with Upstream() as upstream:
-        provider = OpenAI("up", OpenAISettings(base_url=upstream.base_url), "hidden\n")
+        provider = OpenAI("up", OpenAISettings(base_url=upstream.base_url), key("hidden\n"))
         failure = (await ask(provider)).failure
         await provider.close()
         assert upstream.accepted == 0

@@ -16,7 +16,7 @@ from deltawire.engine.breaker import Breaker
 from deltawire.engine.engine import Engine
 from deltawire.engine.plan import Model, Plan, Way
 from deltawire.providers import registry
-from deltawire.secrets import read_secret
+from deltawire.secrets import Secrets
 from deltawire.settings import Settings
 
 logger = logging.getLogger("deltawire")
@@ -71,6 +71,7 @@ class _Providers:
         self._shared = shared
         self._open: dict[str, Provider] = ready
         self._breakers: dict[str, Breaker] = {}
+        self._secrets = Secrets()
 
     def all(self) -> list[Provider]:
         return list(self._open.values())
@@ -99,10 +100,9 @@ class _Providers:
             raise DeclarationError(
                 f"function '{function}' uses provider '{name}', which the settings do not have; known: {known}"
             )
-        return registry.configured(
-            name,
-            entry,
-            lambda written, setting: read_secret(
-                written, f"the {setting} of provider '{name}', which function '{function}' uses,"
-            ),
-        )
+
+        def read(written: str, setting: str, *, anew: bool = False) -> str:
+            what = f"the {setting} of provider '{name}', which function '{function}' uses,"
+            return self._secrets.read(written, what, anew=anew)
+
+        return registry.configured(name, entry, read)

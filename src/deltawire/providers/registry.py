@@ -2,12 +2,14 @@
 others."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from deltawire.domain.errors import DeclarationError
 from deltawire.domain.ports import Provider
 from deltawire.providers.azure.settings import AzureSettings
+from deltawire.providers.kept_secret import KeptSecret
 from deltawire.providers.local.settings import LocalSettings
 from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.providers.settings import ProviderSettings
@@ -15,9 +17,12 @@ from deltawire.providers.settings import ProviderSettings
 if TYPE_CHECKING:
     from deltawire.providers.local.provider import Model
 
-Read = Callable[[str, str], str]
-"""The secret that is written in a setting, and the setting's name, which is for messages: raises
-``DeclarationError``."""
+
+class Read(Protocol):
+    def __call__(self, written: str, setting: str, /, *, anew: bool = False) -> str:
+        """The secret that is ``written`` in a setting, whose name is for messages. What is kept far away is fetched
+        once, and again where it is wanted ``anew``. Raises ``DeclarationError``."""
+        ...
 
 
 def configured(name: str, settings: ProviderSettings, read: Read) -> Provider:
@@ -35,7 +40,7 @@ def openai(name: str, settings: OpenAISettings, read: Read) -> Provider:
 
     if wrong := _wrong_with(settings.base_url):
         raise DeclarationError(f"the base_url of provider '{name}' {wrong}")
-    return OpenAI(name, settings, read(settings.api_key, "api_key") if settings.api_key else None)
+    return OpenAI(name, settings, _kept(name, settings.api_key, "api_key", read))
 
 
 def azure(name: str, settings: AzureSettings, read: Read) -> Provider:
@@ -45,15 +50,20 @@ def azure(name: str, settings: AzureSettings, read: Read) -> Provider:
     from deltawire.providers.azure.provider import Azure
 
     place = endpoint(name, settings.endpoint, settings.api_version)
-    token = settings.token
-    if token is not None:
-        read(token, "token")  # one that is not there at the start will hardly come
-        identity = Token(name, lambda: read(token, "token"))
+    if (token := _kept(name, settings.token, "token", read)) is not None:
+        identity = Token(name, partial(read, settings.token or "", "token"), token)
     elif settings.credential is not None:
         identity = DefaultCredential(name, settings.scope)
     else:
-        identity = Key(read(settings.api_key, "api_key") if settings.api_key else None)
+        identity = Key(_kept(name, settings.api_key, "api_key", read))
     return Azure(name, settings, place, identity)
+
+
+def _kept(provider: str, written: str | None, setting: str, read: Read) -> KeptSecret | None:
+    """Read now: one that is not there at the start will hardly come."""
+    if not written:
+        return None
+    return KeptSecret(provider, read(written, setting), partial(read, written, setting, anew=True))
 
 
 Shared = Callable[[str], "Model"]

@@ -42,6 +42,8 @@ class Asking:
     secrets: tuple[str, ...]
     """They appear in no error message."""
     hint: foreign_errors.Hint = foreign_errors.no_hint
+    renewed: Callable[[], Awaitable[bool]] | None = None
+    """Whether there are other credentials, now that these have been refused."""
 
 
 class Response(NamedTuple):
@@ -156,9 +158,12 @@ class Upstream:
                     body += received
         except (TimeoutError, Http1Error):
             pass
-        return foreign_errors.from_status(
+        error = foreign_errors.from_status(
             self.provider, connection.status, connection.headers, body, asking.secrets, asking.hint
         )
+        if connection.status == 401 and asking.renewed is not None and await asking.renewed():
+            error.retry_safe = True
+        return error
 
 
 def _reader(connection: Connection) -> Callable[[], Awaitable[bytes]]:

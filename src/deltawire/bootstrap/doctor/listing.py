@@ -12,13 +12,12 @@ from deltawire.domain.function import Function
 from deltawire.origins import Origins, Written
 from deltawire.providers.settings import ProviderSettings
 from deltawire.providers.shown_url import shown_url
-from deltawire.secrets import read_secret
+from deltawire.secrets import Secrets, place_of
 from deltawire.settings import Settings
 
 DEFAULT = "default"
 SECRETS = ("api_key", "token")
 _URLS = ("base_url", "endpoint")
-_ELSEWHERE = ("env:", "file:", "ssm:")
 _LENGTHS = ((16, "under 16 characters"), (64, "16 to 63 characters"), (1024, "64 to 1023 characters"))
 
 
@@ -44,16 +43,9 @@ def secrets_of(name: str, entry: ProviderSettings, origins: Origins) -> Iterator
         if not isinstance(written, str):
             continue
         place = origins.of(("providers", name, setting))
-        kind, _, rest = written.partition(":")
-        match kind:
-            case "env":
-                origin = f"the variable {rest}"
-            case "file":
-                origin = f"the file {rest}"
-            case _:
-                origin = place.where if place else setting
+        origin = place_of(written) or (place.where if place else setting)
         try:
-            yield Secret(name, setting, origin, True, _length(len(read_secret(written, setting))))
+            yield Secret(name, setting, origin, True, _length(len(Secrets().read(written, setting))))
         except DeclarationError:
             yield Secret(name, setting, origin, False, None)
 
@@ -89,7 +81,7 @@ def _plain(place: Place) -> Place:
 def _shown(place: Place, value: object) -> object:
     match value:
         case str() if place[-1] in SECRETS:
-            return value if value.startswith(_ELSEWHERE) else "(hidden)"
+            return value if place_of(value) else "(hidden)"
         case str() if place[-1] in _URLS or "://" in value:
             return shown_url(value)
         case str():

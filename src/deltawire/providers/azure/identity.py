@@ -6,20 +6,19 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from deltawire.domain.errors import DeclarationError, Reason, RunError
+from deltawire.providers.kept_secret import KeptSecret
+from deltawire.providers.openai import provider as openai
 
 logger = logging.getLogger("deltawire.providers")
 
 
-class Key:
-    """The resource's key, or none where a gateway knows us by other headers."""
+class Key(openai.Key):
+    """The resource's key."""
 
     setting = "api_key"
 
-    def __init__(self, key: str | None) -> None:
-        self._headers = {"api-key": key} if key else {}
-
-    async def headers(self) -> Mapping[str, str]:
-        return self._headers
+    def __init__(self, key: KeptSecret | None) -> None:
+        super().__init__(key, "api-key")
 
     async def close(self) -> None:
         pass
@@ -27,19 +26,24 @@ class Key:
 
 class Token:
     """A token that is read for each attempt: whoever wrote it changes it before it expires. ``read`` raises
-    ``DeclarationError`` where there is none."""
+    ``DeclarationError`` where there is none. One in a store costs a call: it is ``kept`` until it is refused."""
 
     setting = "token"
 
-    def __init__(self, provider: str, read: Callable[[], str]) -> None:
+    def __init__(self, provider: str, read: Callable[[], str], kept: KeptSecret) -> None:
         self._provider = provider
         self._read = read
+        self._kept = kept
 
     async def headers(self) -> Mapping[str, str]:
         try:
-            return _bearer(self._read())
+            self._kept.value = self._read()
         except DeclarationError as error:  # where it should be is for our log, not for a caller
             raise _nobody(self._provider, error) from error
+        return _bearer(self._kept.value)
+
+    async def renewed(self, refused: Mapping[str, str]) -> bool:
+        return await self._kept.renewed(refused["authorization"].removeprefix("Bearer "))
 
     async def close(self) -> None:
         pass
@@ -81,6 +85,10 @@ class DefaultCredential:
             return _bearer((await self._credential.get_token(self._scope)).token)
         except self._failures as error:
             raise _nobody(self._provider, error) from error
+        return _bearer(self._kept.value)
+
+    async def renewed(self, refused: Mapping[str, str]) -> bool:  # noqa: ARG002  (the library renews its own)
+        return False
 
     async def close(self) -> None:
         await self._credential.close()

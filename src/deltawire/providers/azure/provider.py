@@ -3,7 +3,6 @@
 Which fields a request may have depends on the API version: Azure refuses whatever a version does not know.
 """
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from typing_extensions import override
@@ -12,7 +11,7 @@ from deltawire.providers.azure.endpoint import Endpoint
 from deltawire.providers.azure.settings import AzureSettings
 from deltawire.providers.openai.chat_completions import ChatCompletions
 from deltawire.providers.openai.settings import StructuredOutput
-from deltawire.providers.openai.wire import Wire
+from deltawire.providers.openai.wire import Credential, Wire
 
 _COMPLETION_TOKENS = "2024-09-01"
 """The versions that know ``max_completion_tokens``, without which newer models refuse a limit, and stream_options."""
@@ -20,15 +19,11 @@ _JSON_SCHEMA = "2024-08-01"
 _JSON_OBJECT = "2023-12-01"
 
 
-class Identity(Protocol):
+class Identity(Credential, Protocol):
     """Who we are for Azure."""
 
     setting: str
     """The setting that says so, for messages."""
-
-    async def headers(self) -> Mapping[str, str]:
-        """For one attempt. Raises ``RunError`` (upstream_auth)."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -37,7 +32,7 @@ class Azure(ChatCompletions):
     """One entry of the settings."""
 
     def __init__(self, name: str, settings: AzureSettings, endpoint: Endpoint, identity: Identity) -> None:
-        super().__init__(name, _wire(name, settings, endpoint, identity.setting), identity.headers)
+        super().__init__(name, _wire(name, settings, endpoint, identity.setting), identity)
         self._identity = identity
 
     @override

@@ -16,7 +16,8 @@ class AzureSettings(ChatSettings):
     api_version: str | None = None
     """A date as ``2024-10-21`` means the classic URLs. Left out, or ``preview``, the v1 API."""
     token: str | None = None
-    """Instead of a key: an Entra access token, as ``env:NAME`` or ``file:PATH``, read anew for each attempt."""
+    """Instead of a key: an Entra access token, as ``env:NAME`` or ``file:PATH``, read anew for each attempt, or in a
+    store."""
     credential: Literal["default"] | None = None
     """Instead of a key: whatever azure-identity finds here (a managed or workload identity, a login, variables)."""
     scope: str = "https://cognitiveservices.azure.com/.default"

@@ -7,6 +7,7 @@ from typing import Protocol
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece
 from deltawire.domain.ports import Attempt, Completion
+from deltawire.providers.kept_secret import KeptSecret
 from deltawire.providers.local.process import Endpoint
 from deltawire.providers.openai.provider import OpenAI
 from deltawire.providers.openai.settings import OpenAISettings
@@ -52,7 +53,8 @@ class Local:
         """The client of this process of the model. One that died took its connections with it."""
         if self._client is None or endpoint != self._endpoint:
             stale, self._endpoint = self._client, endpoint
-            self._client = OpenAI("local", OpenAISettings(base_url=endpoint.base_url, keep_alive=0), endpoint.api_key)
+            settings = OpenAISettings(base_url=endpoint.base_url, keep_alive=0)
+            self._client = OpenAI("local", settings, KeptSecret("local", endpoint.api_key, lambda: endpoint.api_key))
             if stale is not None:
                 await stale.close()
             return self._client

@@ -34,9 +34,12 @@ class ChatCompletions:
 
     async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
         body = request_body(attempt, self._strict(attempt.output), self._wire)
-        credential = await self._credential()
+        credential = await self._credential.headers()
         asking = Asking(
-            credential, secrets_in({**self._wire.headers, **credential}), partial(self._wire.hint, attempt.model)
+            credential,
+            secrets_in({**self._wire.headers, **credential}),
+            partial(self._wire.hint, attempt.model),
+            partial(self._credential.renewed, credential),
         )
         reply = Reply(Foreign(self._name, asking.secrets), self._wire.max_event_bytes, typed=attempt.output is not None)
         async with self._upstream.post(self._wire.path(attempt.model), body, attempt.pulse, asking) as response:

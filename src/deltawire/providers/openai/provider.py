@@ -2,21 +2,34 @@
 
 from collections.abc import Mapping
 
+from deltawire.providers.kept_secret import KeptSecret
 from deltawire.providers.openai.chat_completions import ChatCompletions
 from deltawire.providers.openai.settings import OpenAISettings
 from deltawire.providers.openai.wire import Wire
 
 
 class OpenAI(ChatCompletions):
-    """One entry of the settings. ``api_key`` is the secret itself, read already."""
+    """One entry of the settings."""
 
-    def __init__(self, name: str, settings: OpenAISettings, api_key: str | None) -> None:
-        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+    def __init__(self, name: str, settings: OpenAISettings, api_key: KeptSecret | None) -> None:
+        super().__init__(name, wire_of(settings), Key(api_key, "authorization", "Bearer "))
 
-        async def credential() -> Mapping[str, str]:
-            return headers
 
-        super().__init__(name, wire_of(settings), credential)
+class Key:
+    """Implements ``wire.Credential``: a secret in a header, or none where a gateway knows us by other headers."""
+
+    def __init__(self, secret: KeptSecret | None, header: str, scheme: str = "") -> None:
+        self._secret = secret
+        self._header = header
+        self._scheme = scheme
+
+    async def headers(self) -> Mapping[str, str]:
+        return {self._header: self._scheme + self._secret.value} if self._secret is not None else {}
+
+    async def renewed(self, refused: Mapping[str, str]) -> bool:
+        if self._secret is None:
+            return False
+        return await self._secret.renewed(refused[self._header].removeprefix(self._scheme))
 
 
 def wire_of(settings: OpenAISettings) -> Wire:

@@ -37,7 +37,8 @@ class ChatSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     api_key: str | None = None
-    """A secret: as it is, or ``env:NAME``, or ``file:PATH``. Left out, no key is sent."""
+    """A secret: as it is, or ``env:NAME``, ``file:PATH``, ``ssm:NAME`` or ``secretsmanager:NAME``. Left out, no key is
+    sent."""
     headers: Headers = {}
     max_tokens_field: MaxTokensField | None = None
     """OpenAI itself wants ``max_completion_tokens``, most other servers know ``max_tokens`` only. Unset: by what is

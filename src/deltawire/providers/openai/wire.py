@@ -1,13 +1,22 @@
 """How one server wants chat completions: where a model is, and which of the request's fields it knows."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from deltawire.providers.openai.settings import MaxTokensField, StructuredOutput
 
-Credential = Callable[[], Awaitable[Mapping[str, str]]]
-"""The headers that tell a server who asks. Called for each attempt anew: a token may have changed since the last one.
-Raises ``RunError``."""
+
+class Credential(Protocol):
+    """The headers that tell a server who asks."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """For one attempt: a token may have changed since the last one. Raises ``RunError``."""
+        ...
+
+    async def renewed(self, refused: Mapping[str, str]) -> bool:
+        """Whether there are other headers now than those that a server has just refused (401)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
