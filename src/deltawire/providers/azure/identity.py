@@ -85,7 +85,6 @@ class DefaultCredential:
             return _bearer((await self._credential.get_token(self._scope)).token)
         except self._failures as error:
             raise _nobody(self._provider, error) from error
-        return _bearer(self._kept.value)
 
     async def renewed(self, refused: Mapping[str, str]) -> bool:  # noqa: ARG002  (the library renews its own)
         return False
