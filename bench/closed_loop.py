@@ -13,6 +13,8 @@ import httptools
 
 from bench.tokens import MARK, count_exact
 
+_LOOK = 0.02
+
 
 @dataclass(slots=True)
 class Asked:
@@ -58,6 +60,11 @@ class ClosedLoop:
 
     async def open(self) -> None:
         self._callers = await self._connect(self)
+
+    async def has_answers(self, number: int) -> None:
+        """Return when so many have come, or no more will."""
+        while len(self.answers) < number and not all(caller.idle.is_set() for caller in self._callers):
+            await asyncio.sleep(_LOOK)
 
     async def close(self) -> None:
         """Return when each has got the answer that it waits for."""

@@ -3,7 +3,7 @@ tokens and no pause between them, and answers of one token.
 
 Measured: CPU of the server for each token that came in the window, or for each answer; of answers of one token also how
 long each took its caller, of which the upstream's own share is some tens of microseconds. Not measured: the first
-answers. A caller rests a little between an answer and its next question, the same for every server: without it, the
+answers of each caller. A caller rests a little between an answer and its next question, the same for every server: without it, the
 callers would be the limit wherever a server is fast.
 """
 
@@ -15,10 +15,11 @@ from bench.meter import Meter
 from bench.probe import Latency
 from bench.process import ServerProcess
 from bench.results import Figure
-from bench.servers import call_for
+from bench.servers import AnyServer, call_for
 from bench.upstream import PacedUpstream
 
-_WARM = 0.3
+_WARM = 3
+"""Answers for each caller before anything is measured."""
 _PATIENCE = 15.0
 
 
@@ -35,13 +36,14 @@ class Loop:
         return f"{self.callers} callers, {self.tokens} tokens an answer, {self.rest * 1000:g} ms between two"
 
 
-async def measure(process: ServerProcess, upstream: PacedUpstream, asked: Loop) -> Figure:
+async def measure(server: AnyServer, process: ServerProcess, upstream: PacedUpstream, asked: Loop) -> Figure:
     """One round; ends by itself, whatever the server does."""
     upstream.at_once = asked.tokens
-    loop = call_for(process.server, asked.tokens, 0).loop(process.port, asked.callers, asked.rest)
+    loop = call_for(server, asked.tokens, 0).loop(process.port, asked.callers, asked.rest)
     try:
         await loop.open()
-        await asyncio.sleep(_WARM)
+        async with asyncio.timeout(_PATIENCE):
+            await loop.has_answers(_WARM * asked.callers)
         meter, tokens, answers = Meter(process.pid), loop.tokens, len(loop.answers)
         await asyncio.sleep(asked.window)
         spent, tokens, timed = meter.read(), loop.tokens - tokens, loop.answers[answers:]

@@ -14,11 +14,15 @@ class Spent:
     cpu: float
     """Seconds of CPU that the server has used, with all its processes."""
     far_core: float
+    """Upstream and callers, which are this process: of their core, what they used or waited for."""
+    far_waited: float
+    """And what they only waited for, since others had it."""
     disturbance: float
+    """How long the server's threads waited for its core while others had it, together."""
 
     def figure(self, values: dict[str, float], *, void: str | None = None, saturated: bool = False) -> Figure:
-        if self.far_core > MOST_FAR_CORE:
-            void = f"upstream and callers had {self.far_core:.0%} of their core"
+        if void is None and self.far_core > MOST_FAR_CORE:
+            void = f"upstream and callers needed {self.far_core:.0%} of their core"
         return Figure(values, None, void, saturated, self.far_core, self.disturbance)
 
 
@@ -27,15 +31,15 @@ class Meter:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._far, self._waited = _far_seconds(), waited_seconds(pid)
+        self._far, self._far_waited, self._waited = time.process_time(), _far_waited(), waited_seconds(pid)
         self._begun, self._cpu = time.monotonic(), tree_seconds(pid)
 
     def read(self) -> Spent:
         seconds, cpu = time.monotonic() - self._begun, tree_seconds(self._pid) - self._cpu
-        far, waited = _far_seconds() - self._far, waited_seconds(self._pid) - self._waited
-        return Spent(seconds, cpu, far / seconds, waited / seconds)
+        far, far_waited = time.process_time() - self._far, _far_waited() - self._far_waited
+        waited = waited_seconds(self._pid) - self._waited
+        return Spent(seconds, cpu, (far + far_waited) / seconds, far_waited / seconds, waited / seconds)
 
 
-def _far_seconds() -> float:
-    """What upstream and callers, which are this process, have used of their core or waited for."""
-    return time.process_time() + waited_seconds(os.getpid(), alone=True)
+def _far_waited() -> float:
+    return waited_seconds(os.getpid(), alone=True)

@@ -14,7 +14,7 @@ from bench.meter import Meter
 from bench.pace import OPENING, SETTLING, Pace
 from bench.process import ServerProcess
 from bench.results import Figure
-from bench.servers import call_for
+from bench.servers import AnyServer, call_for
 from bench.upstream import PacedUpstream
 
 _FIRST_TOKENS_WITHIN = 15.0
@@ -31,10 +31,10 @@ class Held:
     rate: float
 
 
-async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace, held: Held) -> Figure:
+async def measure(server: AnyServer, process: ServerProcess, upstream: PacedUpstream, pace: Pace, held: Held) -> Figure:
     """One round; ends by itself, whatever the server does."""
     while True:
-        figure = await _once(process, upstream, replace(pace, rate=held.rate))
+        figure = await _once(server, process, upstream, replace(pace, rate=held.rate))
         if not figure.saturated or figure.void is not None or held.rate / 2 < _LOWEST_RATE:
             break
         held.rate /= 2
@@ -49,8 +49,8 @@ async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace, h
     )
 
 
-async def _once(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> Figure:
-    call = call_for(process.server, pace.tokens, pace.rate)
+async def _once(server: AnyServer, process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> Figure:
+    call = call_for(server, pace.tokens, pace.rate)
     upstream.at_once = None
     upstream.set_rate(pace.rate)
     load = call.load(process.port)
@@ -63,7 +63,7 @@ async def _once(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> 
         await asyncio.sleep(pace.window)
         spent, tokens, received = meter.read(), load.tokens - tokens, load.received - received
         sent = upstream.finish()
-        if process.server.paces_itself:
+        if server.paces_itself:
             sent = [pace.tokens] * pace.streams
         async with asyncio.timeout(_END_WITHIN):
             await load.closed()

@@ -1,6 +1,7 @@
 """Runs the chosen measurements over the chosen servers, in turns (A B A B …), and keeps what they found.
 
-The servers stand idle beside each other, but for memory, where each runs alone.
+The servers stand idle beside each other, but for memory, where each runs alone. Rows that differ in their callers alone
+are one server.
 """
 
 import contextlib
@@ -18,6 +19,9 @@ from bench.upstream import PacedUpstream
 
 _OF_TOKENS = ("paced", "starts", "memory")
 """Which say nothing of an answer that comes in one piece."""
+
+
+_Measure = Callable[[AnyServer, ServerProcess, PacedUpstream], Awaitable[Figure]]
 
 
 class Run:
@@ -54,29 +58,38 @@ class Run:
         pace = self._form.pace
         with contextlib.ExitStack() as ending:
             async with PacedUpstream(pace.streams, pace.rate) as upstream:
-                processes: list[ServerProcess] = []
-                for server in servers:
-                    process = ServerProcess(server, self._new_folder(), upstream.port, self._core)
-                    ending.callback(process.stop)
-                    processes.append(process)
-                good = [process for process in processes if await self._is_ready(process, measurements)]
+                processes = self._started(servers, upstream.port, ending)
+                good = [server for server in servers if await self._is_ready(server, processes[server.name])]
                 for measurement in measurements:
                     measure = self._measure(measurement)
                     for number in range(self._form.rounds):
-                        for process in good:
-                            if self._says_something(process.server, measurement):
-                                figure = await measure(process, upstream)
-                                self._note(process.server, measurement, figure, f" {number + 1}")
+                        for server in good:
+                            if self._says_something(server, measurement):
+                                figure = await measure(server, processes[server.name], upstream)
+                                self._note(server, measurement, figure, f" {number + 1}")
 
-    async def _is_ready(self, process: ServerProcess, measurements: Sequence[str]) -> bool:
+    def _started(
+        self, servers: Sequence[AnyServer], upstream: int, ending: contextlib.ExitStack
+    ) -> dict[str, ServerProcess]:
+        """By the names of their rows."""
+        found: dict[str, ServerProcess] = {}
+        for server in servers:
+            like = [process for process in found.values() if _is_the_same(process.server, server, upstream)]
+            if not like:
+                like = [ServerProcess(server, self._new_folder(), upstream, self._core)]
+                ending.callback(like[0].stop)
+            found[server.name] = like[0]
+        return found
+
+    async def _is_ready(self, server: AnyServer, process: ServerProcess) -> bool:
         try:
             await process.ready()
         except ServerError as error:
-            self._note(process.server, measurements[0], Figure(fault=str(error)), "")
+            self._note(server, "paced", Figure(fault=str(error)), "")
             return False
         return True
 
-    def _measure(self, measurement: str) -> Callable[[ServerProcess, PacedUpstream], Awaitable[Figure]]:
+    def _measure(self, measurement: str) -> _Measure:
         form = self._form
         match measurement:
             case "paced":
@@ -88,9 +101,9 @@ class Run:
             case _:
                 return functools.partial(starts.measure, streams=form.starts, waves=form.waves)
 
-    async def _paced(self, process: ServerProcess, upstream: PacedUpstream) -> Figure:
-        held_so_far = self._held.setdefault(process.server.name, paced.Held(self._form.pace.rate))
-        return await paced.measure(process, upstream, self._form.pace, held_so_far)
+    async def _paced(self, server: AnyServer, process: ServerProcess, upstream: PacedUpstream) -> Figure:
+        held_so_far = self._held.setdefault(server.name, paced.Held(self._form.pace.rate))
+        return await paced.measure(server, process, upstream, self._form.pace, held_so_far)
 
     async def _memory(self, server: AnyServer) -> Figure:
         form = self._form
@@ -108,6 +121,10 @@ class Run:
 
     def _new_folder(self) -> Path:
         return self._folder / str(next(self._numbers))
+
+
+def _is_the_same(one: AnyServer, other: AnyServer, upstream: int) -> bool:
+    return one.command == other.command and one.environment(upstream) == other.environment(upstream)
 
 
 def said(measurement: str, figure: Figure) -> str:

@@ -2,7 +2,8 @@
 
 Measured: CPU of the server for each of them, with its connection and its answer of one token; and how much later its
 first token came than from the upstream itself, which is asked by the same callers just before. Not measured: a first
-wave, so that a server's connections to its upstream are there.
+wave, so that a server's connections to its upstream are there. The callers' core is busy at such a moment whatever the
+server does; a round is void when others had it.
 """
 
 import asyncio
@@ -14,16 +15,19 @@ from bench.meter import Meter
 from bench.probe import Latency
 from bench.process import ServerProcess
 from bench.results import Figure
-from bench.servers import NGINX, call_for
+from bench.servers import NGINX, AnyServer, call_for
 from bench.upstream import PacedUpstream
 
 _PATIENCE = 30.0
+_MOST_FAR_WAITED = 0.1
 
 
-async def measure(process: ServerProcess, upstream: PacedUpstream, streams: int, waves: int) -> Figure:
+async def measure(
+    server: AnyServer, process: ServerProcess, upstream: PacedUpstream, streams: int, waves: int
+) -> Figure:
     """One round; ends by itself, whatever the server does."""
     upstream.at_once = 1
-    call = call_for(process.server, 1, 0)
+    call = call_for(server, 1, 0)
     try:
         direct = await _waits(NGINX.call, upstream.port, streams, waves)
         await _waits(call, process.port, streams, 1)
@@ -34,13 +38,14 @@ async def measure(process: ServerProcess, upstream: PacedUpstream, streams: int,
         return Figure(fault=f"{error}; {process.last_words()}")
     finally:
         upstream.at_once = None
-    return spent.figure(
-        {
-            "micros": spent.cpu / (streams * waves) * 1e6,
-            "p50": (taken.p50 - direct.p50) * 1000,
-            "p99": (taken.p99 - direct.p99) * 1000,
-        }
-    )
+    values = {
+        "micros": spent.cpu / (streams * waves) * 1e6,
+        "p50": (taken.p50 - direct.p50) * 1000,
+        "p99": (taken.p99 - direct.p99) * 1000,
+    }
+    busy = f"others had the callers' core for {spent.far_waited:.0%} of the time"
+    void = busy if spent.far_waited > _MOST_FAR_WAITED else None
+    return Figure(values, None, void, far_core=spent.far_core, disturbance=spent.disturbance)
 
 
 class _WaveError(Exception):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from bench.results import METRICS, Figure, Metric, Range, Results, spread
 
+_MUCH_DISTURBANCE = 0.1
 _HEADS = {
     ("paced", "micros"): "µs/token paced",
     ("bursts", "micros"): "µs/token bursts",
@@ -44,18 +45,21 @@ def cell(figures: Sequence[Figure], metric: Metric) -> str:
 
 
 def in_words(found: Range, digits: int) -> str:
-    """Median, and least to most."""
+    """Median, and least to most where there are several."""
+    if found.least == found.most:
+        return f"{found.median:.{digits}f}"
     return f"{found.median:.{digits}f} ({found.least:.{digits}f}–{found.most:.{digits}f})"
 
 
 def notes(results: Results) -> list[str]:
     """What was wrong with the rounds of each server."""
-    return [
-        f"{name}, {measurement}: {note}"
-        for name, measured in results.servers.items()
-        for measurement, figures in measured.items()
-        for note in _notes(figures)
-    ]
+    lines: list[str] = []
+    for name, measured in results.servers.items():
+        lines += [f"{name}, {which}: {note}" for which, figures in measured.items() for note in _notes(figures)]
+        disturbance = max(figure.disturbance for figures in measured.values() for figure in figures)
+        if disturbance > _MUCH_DISTURBANCE:
+            lines.append(f"{name}: waited up to {disturbance:.0%} of the time for its core, which others had")
+    return lines
 
 
 def _notes(figures: Sequence[Figure]) -> list[str]:
@@ -66,16 +70,11 @@ def _notes(figures: Sequence[Figure]) -> list[str]:
     voids = [figure.void for figure in figures if figure.void is not None]
     saturated = [figure for figure in figures if figure.saturated]
     together = max(figure.values.get("together", 0) for figure in figures)
-    disturbance = max(figure.disturbance for figure in figures)
     if voids:
         found.append(f"{len(voids)} of {len(figures)} rounds void: {voids[0]}")
     if saturated:
-        rate = min(figure.values["rate"] for figure in saturated)
-        found.append(
-            f"* saturated in {len(saturated)} of {len(figures)} rounds, at {rate:g} tokens a second at the end"
-        )
+        rate = min(figure.values.get("rate", 0) for figure in saturated)
+        found.append(f"* saturated in {len(saturated)} of {len(figures)} rounds; down to {rate:g} tokens a second")
     if together > 0.01:
         found.append(f"up to {together:.0%} of the tokens came together with others")
-    if disturbance > 0.1:
-        found.append(f"the server waited up to {disturbance:.0%} of the time for its core")
     return found

@@ -3,8 +3,8 @@
 One timer serves all streams. They take turns, evenly spread over the pause between two tokens of one stream, since
 tokens of different streams do not come together. All bytes are made beforehand.
 
-In a burst, it writes a whole answer without a pause, ``_A_WRITE`` tokens at a time: some two frames of Ethernet,
-which is what a model that is faster than the network looks like. Each token is a chunk and an event of its own.
+In a burst, it writes a whole answer without a pause: still a token at a time, as a model does, each a chunk and an event
+of its own. What a server that is busy finds together when it reads again, it found together.
 """
 
 import asyncio
@@ -50,7 +50,6 @@ _FIRST = _HEAD + _delta({"role": "assistant", "content": ""})
 _TOKENS = [_delta({"content": token(number)}) for number in range(MOST)]
 _FINISH = _delta({}, "stop")
 _END = _chunk("[DONE]") + b"0\r\n\r\n"
-_A_WRITE = 10
 
 
 def _last(tokens: int, *, with_usage: bool) -> bytes:
@@ -62,10 +61,7 @@ def _last(tokens: int, *, with_usage: bool) -> bytes:
 @functools.cache
 def _burst(tokens: int, *, with_usage: bool) -> list[bytes]:
     """A whole answer, by the write."""
-    written = [b"".join(_TOKENS[begin : min(begin + _A_WRITE, tokens)]) for begin in range(0, tokens, _A_WRITE)]
-    written[0] = _FIRST + written[0]
-    written[-1] += _last(tokens, with_usage=with_usage)
-    return written
+    return [_FIRST + _TOKENS[0], *_TOKENS[1:tokens], _last(tokens, with_usage=with_usage)]
 
 
 class PacedUpstream:
