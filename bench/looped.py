@@ -41,9 +41,8 @@ async def measure(server: AnyServer, process: ServerProcess, upstream: PacedUpst
     upstream.at_once = asked.tokens
     loop = call_for(server, asked.tokens, 0).loop(process.port, asked.callers, asked.rest)
     try:
-        await loop.open()
         async with asyncio.timeout(_PATIENCE):
-            await loop.has_answers(_WARM * asked.callers)
+            await loop.open(_WARM * asked.callers)
         meter, tokens, answers = Meter(process.pid), loop.tokens, len(loop.answers)
         await asyncio.sleep(asked.window)
         spent, tokens, timed = meter.read(), loop.tokens - tokens, loop.answers[answers:]
