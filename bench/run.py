@@ -135,7 +135,9 @@ def said(measurement: str, figure: Figure) -> str:
         for metric in METRICS
         if metric.measurement == measurement and metric.value in figure.values
     ]
-    notes = [f"void: {figure.void}"] if figure.void else []
-    if figure.saturated:
-        notes.append(f"saturated, at {figure.values.get('rate', 0):g} tokens a second")
-    return figure.fault or "; ".join([", ".join(values), *notes])
+    if figure.fault is not None:
+        return figure.fault
+    if figure.void is not None:
+        return "; ".join([", ".join(values), f"void: {figure.void}"]).removeprefix("; ")
+    at = f"; saturated, at {figure.values['rate']:g} tokens a second" if "rate" in figure.values else ""
+    return ", ".join(values) + (at if figure.saturated else "")
