@@ -43,7 +43,7 @@ check: setup-dev ## Lint, formatting, types, and which room imports which.
 generate: setup-dev ## Make the stubs of proto/ again.
 	@$(bin)/python proto/generate.py
 
-bench: setup-dev ## Measure the server's CPU per token (SHORT=1: in seconds).
+bench: setup-dev ## Measure what a token, a request, a stream cost (SHORT=1: in a minute).
 	@SHORT=$(SHORT) $(bin)/python -m bench $(ARGS)
 
 soak: setup-dev ## Ten minutes of faults on every wire, and what they leave (SHORT=1: in seconds).
