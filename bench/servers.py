@@ -16,6 +16,10 @@ from bench.http2 import GrpcCall
 from bench.load import Call
 from bench.nginx import find_nginx, nginx_command
 from bench.pace import Pace
+from bench.peers.environments import LITELLM as LITELLM_PACKAGES
+from bench.peers.environments import USUAL as USUAL_PACKAGES
+from bench.peers.litellm_proxy import ENVIRONMENT as LITELLM_ENVIRONMENT
+from bench.peers.litellm_proxy import litellm_command
 from bench.websocket import WebSocketCall, pieces_of_lines
 from deltawire.v1 import functions_pb2 as pb
 
@@ -47,6 +51,8 @@ class Server(Generic[_CallT]):
     """What a reader of the figures has to know of it."""
     paces_itself: bool = False
     """Whether it sends the tokens itself and asks no upstream."""
+    start_within: float = 30.0
+    """Seconds until it takes connections."""
 
 
 AnyServer = Server[Call] | Server[GrpcCall]
@@ -67,6 +73,11 @@ def _pieces_of_sse(body: bytes) -> list[str]:
     lines = body.decode().split("\n")
     texts = [data for kind, data in itertools.pairwise(lines) if kind == "event: text"]
     return [json.loads(data.removeprefix("data: "))["text"] for data in texts]
+
+
+def _pieces_of_data(body: bytes) -> list[str]:
+    texts = (json.loads(data)["text"] for data in _data_of(body))
+    return list(filter(None, texts))  # the older way sends the model's empty pieces too
 
 
 _CHAT_COMPLETION = {
@@ -103,12 +114,19 @@ def _bare_grpc_command(place: Place) -> list[str]:
     ]
 
 
+def _uvicorn(app: str, port: int) -> list[str]:
+    """One of the peers' apps, as uvicorn's documentation serves it, less a log line for each request."""
+    folder = str(Path(__file__).with_name("peers"))
+    listening = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log"]
+    return [USUAL_PACKAGES.python, "-m", "uvicorn", "--app-dir", folder, *listening, app]
+
+
+def _sdk_environment(upstream: int) -> Mapping[str, str]:
+    return {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1"}
+
+
 def _openai_environment(upstream: int) -> Mapping[str, str]:
-    return {
-        "DELTAWIRE_MODEL": "openai:bench",
-        "OPENAI_API_KEY": "x",
-        "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1",
-    }
+    return {"DELTAWIRE_MODEL": "openai:bench", **_sdk_environment(upstream)}
 
 
 def _deltawire(name: str, call: Call) -> Server[Call]:
@@ -194,7 +212,42 @@ NGINX = Server(
     missing=lambda: None if find_nginx() else "nginx is not installed",
 )
 
-SERVERS: tuple[AnyServer, ...] = (NGINX, SSE, NDJSON, WEBSOCKET, CONNECT, CONNECT_JSON, GRPC_WEB, GRPC, BARE_GRPC)
+USUAL = Server(
+    name="usual",
+    command=lambda place: _uvicorn("usual:app", place.port),
+    environment=_sdk_environment,
+    call=Call(path="/chat", body=json.dumps(_INPUT).encode(), pieces_of=_pieces_of_data),
+    about="FastAPI, OpenAI's SDK with its async client and a StreamingResponse, on uvicorn with uvloop and httptools",
+    missing=USUAL_PACKAGES.missing,
+)
+
+ARTICLE_A = Server(
+    name="article-a",
+    command=lambda place: _uvicorn("blocking:app", place.port),
+    environment=_sdk_environment,
+    call=Call(
+        path="/streaming/fastapi/",
+        body=json.dumps({"prompt": _INPUT["message"]}).encode(),
+        pieces_of=_pieces_of_data,
+    ),
+    about="the older way: the SDK's blocking client in an async generator, and a pause of 0.1 s after each piece",
+    missing=USUAL_PACKAGES.missing,
+)
+
+LITELLM = Server(
+    name="litellm",
+    command=lambda place: litellm_command(place.folder, place.port, place.upstream),
+    environment=lambda _: LITELLM_ENVIRONMENT,
+    call=NGINX.call,
+    about="the LiteLLM proxy, without keys or a database",
+    missing=LITELLM_PACKAGES.missing,
+    start_within=120.0,  # its modules take 15 s of an idle core the first time
+)
+
+SERVERS: tuple[AnyServer, ...] = (
+    *(NGINX, SSE, NDJSON, WEBSOCKET, CONNECT, CONNECT_JSON, GRPC_WEB, GRPC, BARE_GRPC),
+    *(USUAL, ARTICLE_A, LITELLM),
+)
 
 
 def whole(wire: AnyServer, streams: int) -> AnyServer:
