@@ -46,6 +46,7 @@ _FIRST = _HEAD + _delta({"role": "assistant", "content": ""})
 _TOKENS = [_delta({"content": token(number)}) for number in range(MOST)]
 _FINISH = _delta({}, "stop")
 _END = _chunk("[DONE]") + b"0\r\n\r\n"
+_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 
 
 class PacedUpstream:
@@ -123,6 +124,9 @@ class _Stream(asyncio.Protocol):
         self._body += body
 
     def on_message_complete(self) -> None:
+        if not self._body:  # a proxy that looks who is there
+            self._transport.write(_NOT_FOUND)
+            return
         self._sent = 0
         self._transport.write(_FIRST)
         self._upstream.begin(self)

@@ -29,7 +29,9 @@ async def chat(request: Chat) -> StreamingResponse:
 
 
 async def _events(prompt: str) -> AsyncGenerator[str]:
-    stream = OpenAI().chat.completions.create(model="bench", messages=[{"role": "user", "content": prompt}], stream=True)
+    stream = OpenAI().chat.completions.create(
+        model="bench", messages=[{"role": "user", "content": prompt}], stream=True
+    )
     for chunk in stream:
         if chunk.choices:
             yield f"data: {json.dumps({'text': chunk.choices[0].delta.content})}\n\n"

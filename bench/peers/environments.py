@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 _LOCKS = Path(__file__).parent
@@ -46,6 +47,12 @@ class Environment:
         hashed = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(self._lock)]
         subprocess.run([uv, "pip", "install", "--quiet", "--python", self.python, *hashed], check=True)
         self._installed.write_text(self._wanted())
+
+    def versions(self, *packages: str) -> str:
+        """Of packages that are installed in it."""
+        (folder,) = self._folder.glob("lib/python*/site-packages")
+        found = {each.name: each.version for each in metadata.distributions(path=[str(folder)])}
+        return ", ".join(f"{package} {found[package]}" for package in packages)
 
     @property
     def _lock(self) -> Path:
