@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -29,12 +30,21 @@ def on_core(core: int) -> Generator[None]:
 
 
 def tree_seconds(pid: int) -> float:
-    """User and system time that the process and all its descendants have used, with children that have ended."""
+    """User and system time that the process and all its descendants have used, with children that have ended.
+
+    Of those that live, to the nanosecond: two hundred starts may take no more than a tick of /proc. Of those that have
+    ended, in ticks.
+    """
     total = 0.0
-    for each in _tree(pid):
+    for each in process_tree(pid):
         with contextlib.suppress(OSError):  # it ended while we looked
-            total += sum(map(int, _stat(each)[11:15])) * _TICK
+            total += time.clock_gettime(_clock_of(each)) + sum(map(int, _stat(each)[13:15])) * _TICK
     return total
+
+
+def _clock_of(pid: int) -> int:
+    """The process's own clock of CPU time, by the number that clock_getcpuclockid(3) makes on Linux."""
+    return (~pid << 3) | 2
 
 
 def waited_seconds(pid: int, *, alone: bool = False) -> float:
@@ -45,14 +55,14 @@ def waited_seconds(pid: int, *, alone: bool = False) -> float:
     ticks, and a process that wakes with the ticks is seen always or never.
     """
     nanoseconds = 0
-    for each in [pid] if alone else _tree(pid):
+    for each in [pid] if alone else process_tree(pid):
         with contextlib.suppress(OSError, IndexError):
             for thread in (_PROC / str(each) / "task").iterdir():
                 nanoseconds += int((thread / "schedstat").read_text().split()[1])
     return nanoseconds / 1e9
 
 
-def _tree(pid: int) -> list[int]:
+def process_tree(pid: int) -> list[int]:
     """The process and all its descendants."""
     children: dict[int, list[int]] = {}
     for folder in _PROC.iterdir():

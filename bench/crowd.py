@@ -12,7 +12,7 @@ from bench.answers import checked
 from bench.cpu import waited_seconds
 from bench.http2 import GrpcCall
 from bench.load import Callers
-from bench.memory import resident
+from bench.memory import tree_resident
 from bench.pace import Pace
 from bench.probe import Latency, probe
 from bench.process import ServerProcess
@@ -38,7 +38,7 @@ class Crowd:
     pace_kept: float = 0.0
     """Tokens that came while all were open, as a share of those that were due."""
     bytes_each: float = 0.0
-    """Memory of the server for each open stream."""
+    """Memory of the server, with all its processes, for each open stream."""
     latency: Latency | None = None
     """Of ``/healthz`` while all were open."""
     disturbance: float = 0.0
@@ -48,11 +48,14 @@ class Crowd:
 def callers(process: ServerProcess, wire: AnyServer | None = None) -> Callers:
     """Of the process, on the wire that it was started for, or on another."""
     call = (wire or process.server).call
-    return call.load(process.grpc_port if isinstance(call, GrpcCall) else process.port)
+    on_grpc_port = isinstance(call, GrpcCall) and process.server.both_ports
+    return call.load(process.grpc_port if on_grpc_port else process.port)
 
 
-async def hold(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> Crowd:
-    """Open the streams, hold them for the pace's window, let them end; ends by itself, whatever the server does."""
+async def hold(process: ServerProcess, upstream: PacedUpstream, pace: Pace, *, probed: bool = True) -> Crowd:
+    """Open the streams, hold them for the pace's window, let them end; ends by itself, whatever the server does.
+
+    ``probed``: ask for ``/healthz`` meanwhile, which not every server has."""
     load = callers(process)
     try:
         before = await _warm_memory(process, upstream)
@@ -63,9 +66,9 @@ async def hold(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> C
         opening = time.monotonic() - begun
         await asyncio.sleep(_SETTLING)
         begun, tokens, waited = time.monotonic(), load.tokens, waited_seconds(process.pid)
-        latency = await probe(process.port, pace.window)
+        latency = await probe(process.port, pace.window) if probed else await asyncio.sleep(pace.window)
         lasted, tokens, waited = time.monotonic() - begun, load.tokens - tokens, waited_seconds(process.pid) - waited
-        memory = resident(process.pid) - before
+        memory = tree_resident(process.pid) - before
         begun = time.monotonic()
         sent = upstream.finish()
         async with asyncio.timeout(_PATIENCE):
@@ -95,4 +98,4 @@ async def _warm_memory(process: ServerProcess, upstream: PacedUpstream) -> int:
         upstream.finish()
         await load.closed()
     await asyncio.sleep(_SETTLING)
-    return resident(process.pid)
+    return tree_resident(process.pid)

@@ -26,7 +26,7 @@ async def ended(wires: Sequence[AnyServer], folder: Path, pace: Pace, core: int)
     """What was wrong, or ``None``. The streams are shared out among the wires; ends by itself."""
     pace = replace(pace, streams=pace.streams // len(wires) * len(wires))
     async with PacedUpstream(pace.streams, pace.rate) as upstream:
-        process = ServerProcess(whole(wires[0], pace.streams), folder, upstream.port, core, pace)
+        process = ServerProcess(whole(wires[0], pace.streams), folder, upstream.port, core)
         try:
             await process.ready()
             await process.ready(process.grpc_port)

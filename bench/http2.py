@@ -9,8 +9,11 @@ import time
 from dataclasses import dataclass
 from typing import cast
 
+from typing_extensions import override
+
+from bench.closed_loop import Asked, ClosedLoop, LoopCaller
 from bench.enveloped import envelope, pieces_of_protobuf
-from bench.load import Callers
+from bench.load import Callers, connected
 from bench.tokens import MARK
 
 _CONNECTIONS = 4
@@ -51,6 +54,15 @@ class GrpcCall:
     def load(self, port: int) -> Callers:
         return Http2Load(port, self)
 
+    def loop(self, port: int, callers: int, rest: float) -> ClosedLoop:
+        """So many callers that ask again and again, in turns on a few connections that they keep."""
+
+        async def connect(loop: ClosedLoop) -> list[LoopCaller]:
+            connections = await connected(port, min(_CONNECTIONS, callers), _Connection)
+            return [_Asker(loop, connections[number % len(connections)], self, port) for number in range(callers)]
+
+        return ClosedLoop(connect, _whole, pieces_of_protobuf, rest=rest)
+
     def request(self, port: int, stream: int) -> bytes:
         fields = [
             (b":path", self.path.encode()),
@@ -78,21 +90,29 @@ class Http2Load:
         self._call = call
         self._connections: list[_Connection] = []
         self._streams: list[_Stream] = []
+        self._begun = 0.0
 
     async def open(self, streams: int, *, over: float) -> None:
-        loop = asyncio.get_running_loop()
-        for _ in range(min(_CONNECTIONS, streams)):
-            _, connection = await loop.create_connection(_Connection, "127.0.0.1", self._port)
-            self._connections.append(connection)
+        self._begun = time.monotonic()
+        self._connections = await connected(self._port, min(_CONNECTIONS, streams), _Connection)
         begun = time.monotonic()
         for number in range(streams):
-            await asyncio.sleep(begun + over * number / streams - time.monotonic())
+            if over:
+                await asyncio.sleep(begun + over * number / streams - time.monotonic())
             connection = self._connections[number % len(self._connections)]
-            self._streams.append(connection.open(self._call, self._port))
+            self._streams.append(connection.open(self._call, self._port, _Stream()))
 
     @property
     def tokens(self) -> int:
         return sum(stream.tokens for stream in self._streams)
+
+    @property
+    def received(self) -> int:
+        return sum(connection.received for connection in self._connections)
+
+    @property
+    def waits(self) -> list[float]:
+        return [stream.first - self._begun for stream in self._streams if stream.first]
 
     @property
     def waiting(self) -> int:
@@ -120,6 +140,8 @@ class Http2Load:
 class _Stream:
     def __init__(self) -> None:
         self.tokens = 0
+        self.first = 0.0
+        """When its first token came, by the monotonic clock."""
         self.reads: list[bytes] = []
         self.trailers = b""
         """Or why there are none."""
@@ -129,7 +151,8 @@ class _Stream:
     def data(self, payload: bytes) -> None:
         self.reads.append(payload)
         self.tokens += payload.count(MARK)
-        if self.tokens:
+        if self.tokens and not self.first:
+            self.first = time.monotonic()
             self.begun.set()
 
     def end(self, trailers: bytes) -> None:
@@ -139,8 +162,60 @@ class _Stream:
             self.closed.set()
 
 
+class _LoopStream(_Stream):
+    """One question of a closed loop. The trailers are the last of its reads."""
+
+    def __init__(self, asker: "_Asker") -> None:
+        super().__init__()
+        self._asker = asker
+        self._asked = Asked(reads=self.reads)
+
+    @override
+    def data(self, payload: bytes) -> None:
+        self.reads.append(payload)
+        self._asker.loop.tokens += payload.count(MARK)
+
+    @override
+    def end(self, trailers: bytes) -> None:
+        if not self.closed.is_set():
+            self.closed.set()
+            self.reads.append(trailers)
+            self._asker.loop.answered(self._asked, self._asker.ask, self._asker.idle)
+
+
+class _Asker:
+    """One of the callers of a closed loop."""
+
+    def __init__(self, loop: ClosedLoop, connection: "_Connection", call: GrpcCall, port: int) -> None:
+        self.loop = loop
+        self._connection = connection
+        self._call = call
+        self._port = port
+        self.idle = asyncio.Event()
+        self.ask()
+
+    def ask(self) -> None:
+        if self._connection.lost:
+            self.loop.broken = "a connection was lost"
+            self.idle.set()
+        else:
+            self._connection.open(self._call, self._port, _LoopStream(self))
+
+    def leave(self) -> None:
+        self.idle.set()
+        self._connection.leave()
+
+
+def _whole(reads: list[bytes]) -> tuple[int, bytes]:
+    """Status as HTTP has it (0: no good end) and messages of a stream in a closed loop."""
+    *messages, trailers = reads
+    return (200, b"".join(messages)) if _SUCCESS in trailers else (0, trailers)
+
+
 class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
+        self.received = 0
+        self.lost = False
         self._transport: asyncio.Transport
         self._streams: dict[int, _Stream] = {}
         self._rest = b""
@@ -150,12 +225,13 @@ class _Connection(asyncio.Protocol):
         self._transport.write(_HELLO)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
         for stream in self._streams.values():
             stream.end(f"the connection was lost: {exc}".encode())
 
-    def open(self, call: GrpcCall, port: int) -> _Stream:
+    def open(self, call: GrpcCall, port: int, stream: _Stream) -> _Stream:
         number = 2 * len(self._streams) + 1
-        stream = self._streams[number] = _Stream()
+        self._streams[number] = stream
         self._transport.write(call.request(port, number))
         return stream
 
@@ -163,6 +239,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
+        self.received += len(data)
         if self._rest:
             data = self._rest + data
         begin = 0

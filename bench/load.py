@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 import httptools
 
+from bench.closed_loop import ClosedLoop, HttpAsker, LoopCaller
 from bench.tokens import MARK
 
 
@@ -15,7 +16,7 @@ class Callers(Protocol):
     """A number of callers of one server, each with a stream of its own."""
 
     async def open(self, streams: int, *, over: float) -> None:
-        """Open so many streams, spread over that many seconds."""
+        """Open so many streams, spread over that many seconds; 0: all at once."""
         ...
 
     @property
@@ -24,8 +25,18 @@ class Callers(Protocol):
         ...
 
     @property
+    def received(self) -> int:
+        """How many bytes have come so far, over all connections."""
+        ...
+
+    @property
     def waiting(self) -> int:
         """How many streams have not got a token yet."""
+        ...
+
+    @property
+    def waits(self) -> list[float]:
+        """Seconds from the opening of all streams to the first token of each that has got one."""
         ...
 
     async def begun(self) -> None:
@@ -58,14 +69,22 @@ class Call:
     def load(self, port: int) -> Callers:
         return Load(port, self)
 
-    def request(self, port: int) -> bytes:
+    def loop(self, port: int, callers: int, rest: float) -> ClosedLoop:
+        """So many callers that ask again and again, each on a connection that it keeps."""
+
+        async def connect(loop: ClosedLoop) -> Sequence[LoopCaller]:
+            return await connected(port, callers, lambda: HttpAsker(loop, self.request(port, kept=True)))
+
+        return ClosedLoop(connect, self.answer, self.pieces_of, rest=rest)
+
+    def request(self, port: int, *, kept: bool = False) -> bytes:
         lines = [
             f"POST {self.path} HTTP/1.1",
             f"host: 127.0.0.1:{port}",
             f"accept: {self.accept}",
             f"content-type: {self.content_type}",
             f"content-length: {len(self.body)}",
-            "connection: close",
+            *([] if kept else ["connection: close"]),
         ]
         return "\r\n".join([*lines, "", ""]).encode() + self.body
 
@@ -90,6 +109,15 @@ class Call:
         return _answer(reads)
 
 
+_AskerT = TypeVar("_AskerT", bound=asyncio.Protocol)
+
+
+async def connected(port: int, callers: int, make: Callable[[], _AskerT]) -> list[_AskerT]:
+    """So many connections, each with a protocol of its own."""
+    loop = asyncio.get_running_loop()
+    return [(await loop.create_connection(make, "127.0.0.1", port))[1] for _ in range(callers)]
+
+
 class Load:
     """Callers over HTTP/1.1, each with a connection of its own."""
 
@@ -97,18 +125,32 @@ class Load:
         self._port = port
         self._call = call
         self._callers: list[_Caller] = []
+        self._begun = 0.0
 
     async def open(self, streams: int, *, over: float) -> None:
-        loop = asyncio.get_running_loop()
-        begun = time.monotonic()
-        for number in range(streams):
-            await asyncio.sleep(begun + over * number / streams - time.monotonic())
-            _, caller = await loop.create_connection(lambda: _Caller(self._call, self._port), "127.0.0.1", self._port)
-            self._callers.append(caller)
+        self._begun = time.monotonic()
+        if over:
+            for number in range(streams):
+                await asyncio.sleep(self._begun + over * number / streams - time.monotonic())
+                self._callers.append(await self._connected())
+        else:
+            self._callers += await asyncio.gather(*(self._connected() for _ in range(streams)))
+
+    async def _connected(self) -> "_Caller":
+        (caller,) = await connected(self._port, 1, lambda: _Caller(self._call, self._port))
+        return caller
 
     @property
     def tokens(self) -> int:
         return sum(caller.tokens for caller in self._callers)
+
+    @property
+    def received(self) -> int:
+        return sum(caller.received for caller in self._callers)
+
+    @property
+    def waits(self) -> list[float]:
+        return [caller.first - self._begun for caller in self._callers if caller.first]
 
     async def begun(self) -> None:
         for caller in self._callers:
@@ -142,6 +184,9 @@ class _Caller(asyncio.Protocol):
         self._port = port
         self._transport: asyncio.Transport
         self.tokens = 0
+        self.received = 0
+        self.first = 0.0
+        """When its first token came, by the monotonic clock."""
         self.reads: list[bytes] = []
         self.begun = asyncio.Event()
         self.closed = asyncio.Event()
@@ -154,12 +199,14 @@ class _Caller(asyncio.Protocol):
         if not self.reads:
             self._transport.write(self._call.after_head())
         self.tokens += self._call.tokens(data)
+        self.received += len(data)
         self.reads.append(data)
         if reply := self._call.reply(data):
             self._transport.write(reply)
         if self._call.over(data):
             self._transport.close()
-        if self.tokens:
+        if self.tokens and not self.first:
+            self.first = time.monotonic()
             self.begun.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (the name is the base class's)

@@ -1,6 +1,7 @@
 """nginx that passes everything through to the upstream: the least that a server between the two can cost."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 _CONFIGURATION = """
@@ -9,7 +10,7 @@ master_process off;
 worker_processes 1;
 pid {folder}/nginx.pid;
 error_log stderr warn;
-events {{ worker_connections 4096; }}
+events {{ worker_connections 12000; }}
 http {{
     access_log off;
     client_body_temp_path {folder}/body;
@@ -37,6 +38,11 @@ http {{
 def find_nginx() -> str | None:
     """The program; Debian installs it where an ordinary user's PATH does not look."""
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+
+
+def nginx_version() -> str:
+    said = subprocess.run([find_nginx() or "nginx", "-v"], capture_output=True, text=True, check=True).stderr
+    return said.strip().rpartition(" version: ")[2].replace("/", " ")
 
 
 def nginx_command(folder: Path, port: int, upstream: int) -> list[str]:

@@ -87,7 +87,7 @@ async def _run(wires: Sequence[AnyServer], pace: Pace, cores: tuple[int, int], *
 
 async def held(wire: AnyServer, folder: Path, pace: Pace, core: int) -> Crowd:
     async with PacedUpstream(pace.streams, pace.rate) as upstream:
-        process = ServerProcess(whole(wire, pace.streams), folder, upstream.port, core, pace)
+        process = ServerProcess(whole(wire, pace.streams), folder, upstream.port, core)
         try:
             await process.ready()
             await process.ready(process.grpc_port)

@@ -16,7 +16,7 @@ class Pace:
     """So many streams of so many tokens a second, measured for so many seconds."""
 
     streams: int
-    rate: int
+    rate: float
     window: float
 
     @property
@@ -25,4 +25,4 @@ class Pace:
         return min(round(self.rate * (OPENING + SETTLING + self.window + _TO_SPARE)), MOST)
 
     def __str__(self) -> str:
-        return f"{self.streams} streams of {self.rate} tokens a second"
+        return f"{self.streams} streams of {self.rate:g} tokens a second"

@@ -1,90 +1,91 @@
-"""One measurement: many streams at a steady pace through one server, and what a token cost it meanwhile."""
+"""One measurement: many streams at a steady pace through one server, and what a token cost it meanwhile.
+
+Measured: CPU of the server for each token that reached a caller, from the moment when all streams have begun; and the
+bytes at the callers' sockets for each token. Not measured: the streams' beginning and end. A server that misses the
+pace is started anew and asked for half of it, until it holds it.
+"""
 
 import asyncio
-import os
-import time
 from dataclasses import dataclass, replace
 
 from bench.answers import checked
-from bench.cpu import tree_seconds, waited_seconds
 from bench.load import Callers
+from bench.meter import Meter
 from bench.pace import OPENING, SETTLING, Pace
 from bench.process import ServerProcess
+from bench.results import Figure
+from bench.servers import AnyServer, call_for
 from bench.upstream import PacedUpstream
 
 _FIRST_TOKENS_WITHIN = 15.0
 _END_WITHIN = 15.0
 _MOST_TOGETHER = 0.05
+_LEAST_PACE_KEPT = 0.98
+_LOWEST_RATE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What one measurement found. ``fault``: the server lost or altered something, so its cost means nothing."""
+@dataclass(slots=True)
+class Held:
+    """The rate that a server is asked for: halved when it is missed, and so for all rounds that follow."""
 
-    micros: float = 0.0
-    """CPU of the server per token that reached a caller, in microseconds."""
-    pace_kept: float = 0.0
-    """Tokens that came, as a share of those that were due."""
-    far_core: float = 0.0
-    """How much of their core upstream and callers used, or waited for while others had it: 0 to 1."""
-    disturbance: float = 0.0
-    """How long the server's threads waited for its core while others had it, together; 1 is the whole time."""
-    together: float = 0.0
-    """Share of the tokens that came in one event with another."""
-    fault: str | None = None
-
-    def __str__(self) -> str:
-        return self.fault or f"{self.micros:.1f} µs{', void' if self.void else ''}"
-
-    @property
-    def saturated(self) -> bool:
-        return self.pace_kept < 0.98
-
-    @property
-    def void(self) -> bool:
-        """The callers or the upstream may have been the limit, or the server was given tokens several at a time, which
-        makes each cheaper: the measurement says nothing of the server."""
-        return self.far_core > 0.9 or self.together > _MOST_TOGETHER
+    rate: float
 
 
-async def measure(process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> Figure:
-    """One run through the server; ends by itself, whatever the server does."""
-    load = process.server.call.load(process.port)
+async def measure(server: AnyServer, process: ServerProcess, upstream: PacedUpstream, pace: Pace, held: Held) -> Figure:
+    """One round; ends by itself, whatever the server does."""
+    while True:
+        figure = await _once(server, process, upstream, replace(pace, rate=held.rate))
+        if not figure.saturated or figure.void is not None or held.rate / 2 < _LOWEST_RATE:
+            break
+        held.rate /= 2
+        await process.restart()
+    return Figure(
+        {**figure.values, "rate": held.rate} if figure.values else {},
+        figure.fault,
+        figure.void,
+        figure.saturated or held.rate < pace.rate,
+        figure.far_core,
+        figure.disturbance,
+    )
+
+
+async def _once(server: AnyServer, process: ServerProcess, upstream: PacedUpstream, pace: Pace) -> Figure:
+    call = call_for(server, pace.tokens, pace.rate)
+    upstream.at_once = None
+    upstream.set_rate(pace.rate)
+    load = call.load(process.port)
     try:
         async with asyncio.timeout(_FIRST_TOKENS_WITHIN):
             await load.open(pace.streams, over=OPENING)
             await load.begun()
         await asyncio.sleep(SETTLING)
-        figure = await _window(load, process.pid, pace)
+        meter, tokens, received = Meter(process.pid), load.tokens, load.received
+        await asyncio.sleep(pace.window)
+        spent, tokens, received = meter.read(), load.tokens - tokens, load.received - received
         sent = upstream.finish()
-        if process.server.paces_itself:
+        if server.paces_itself:
             sent = [pace.tokens] * pace.streams
         async with asyncio.timeout(_END_WITHIN):
             await load.closed()
-    except OSError as error:
-        why = str(error) or "it gave no whole answers in time"
-        return Figure(fault=f"{why} ({load.waiting} of {pace.streams} streams without a token); {process.last_words()}")
+    except OSError as error:  # of which one is that the time is over
+        return Figure(fault=_why(error, process, load, pace), saturated=isinstance(error, TimeoutError))
     finally:
         upstream.finish()
         load.leave()
     answers = checked(load.pieces(), sent)
-    return replace(figure, together=answers.together) if answers.fault is None else Figure(fault=answers.fault)
+    if answers.fault is not None:
+        return Figure(fault=answers.fault)
+    kept = tokens / (pace.streams * pace.rate * spent.seconds)
+    values = {
+        "micros": spent.cpu / max(tokens, 1) * 1e6,
+        "wire_bytes": received / max(tokens, 1),
+        "pace_kept": kept,
+        "together": answers.together,
+    }
+    several = "the server was given several tokens at a time" if answers.together > _MOST_TOGETHER else None
+    return spent.figure(values, void=several, saturated=kept < _LEAST_PACE_KEPT)
 
 
-async def _window(load: Callers, pid: int, pace: Pace) -> Figure:
-    far, waited = _far_seconds(), waited_seconds(pid)
-    begun, tokens, used = time.monotonic(), load.tokens, tree_seconds(pid)
-    await asyncio.sleep(pace.window)
-    lasted, tokens, used = time.monotonic() - begun, load.tokens - tokens, tree_seconds(pid) - used
-    far, waited = _far_seconds() - far, waited_seconds(pid) - waited
-    return Figure(
-        micros=used / max(tokens, 1) * 1e6,
-        pace_kept=tokens / (pace.streams * pace.rate * lasted),
-        far_core=far / lasted,
-        disturbance=waited / lasted,
-    )
-
-
-def _far_seconds() -> float:
-    """What upstream and callers, which are this process, have used of their core or waited for."""
-    return time.process_time() + waited_seconds(os.getpid(), alone=True)
+def _why(error: OSError, process: ServerProcess, load: Callers, pace: Pace) -> str:
+    why = str(error) or "it gave no whole answers in time"
+    return f"{why} ({load.waiting} of {pace.streams} streams without a token); {process.last_words()}"

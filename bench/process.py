@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 from bench.cpu import on_core
-from bench.pace import Pace
 from bench.servers import AnyServer, Place
 
 _STOP_WITHIN = 5.0
@@ -22,22 +21,33 @@ class ServerError(Exception):
 class ServerProcess:
     """Starts on construction; `ready` waits until it takes connections, `stop` ends it."""
 
-    def __init__(self, server: AnyServer, folder: Path, upstream: int, core: int, pace: Pace) -> None:
+    def __init__(self, server: AnyServer, folder: Path, upstream: int, core: int) -> None:
         self.server = server
         self.port, self.grpc_port = _free_port(), _free_port()
         folder.mkdir()
+        self._place = Place(folder, self.port, self.grpc_port, upstream)
+        self._core = core
         self._said = folder / "output.log"
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH", "LANG") if name in os.environ}
-        with on_core(core), self._said.open("wb") as output:
+        with on_core(self._core), self._said.open("wb") as output:
             # A session of its own: Ctrl-C reaches us alone, and we end it in order.
-            self._process = subprocess.Popen(
-                server.command(Place(folder, self.port, self.grpc_port, upstream, pace)),
-                env={**kept, **server.environment(upstream)},
+            return subprocess.Popen(
+                self.server.command(self._place),
+                env={**kept, **self.server.environment(self._place.upstream)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
             )
+
+    async def restart(self) -> None:
+        """End it and begin anew, on the same ports."""
+        self.stop()
+        self._process = self._started()
+        await self.ready()
 
     @property
     def pid(self) -> int:

@@ -8,14 +8,14 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from bench.enveloped import EnvelopedCall, envelope, pieces_of_json, pieces_of_protobuf
 from bench.http2 import GrpcCall
 from bench.load import Call
-from bench.nginx import find_nginx, nginx_command
-from bench.pace import Pace
+from bench.nginx import find_nginx, nginx_command, nginx_version
 from bench.peers.environments import LITELLM as LITELLM_PACKAGES
 from bench.peers.environments import USUAL as USUAL_PACKAGES
 from bench.peers.litellm_proxy import ENVIRONMENT as LITELLM_ENVIRONMENT
@@ -29,13 +29,12 @@ _CallT = TypeVar("_CallT", bound=Call | GrpcCall)
 @dataclass(frozen=True, slots=True)
 class Place:
     """What a server is told: a folder for its own files, the port to serve and another for a server of both HTTP and
-    gRPC, the upstream's port, the pace."""
+    gRPC, the upstream's port."""
 
     folder: Path
     port: int
     grpc_port: int
     upstream: int
-    pace: Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,13 @@ class Server(Generic[_CallT]):
     about: str = ""
     """What a reader of the figures has to know of it."""
     paces_itself: bool = False
-    """Whether it sends the tokens itself and asks no upstream."""
+    """Whether it sends the tokens itself and asks no upstream; its callers say how many, and how fast."""
+    in_one_piece: bool = False
+    """Whether an answer comes as a whole, so that no token has a time of its own."""
+    both_ports: bool = False
+    """Whether gRPC is on a port of its own, beside HTTP."""
+    version: Callable[[], str] = field(default=lambda: "")
+    """Of the program or the packages that serve."""
     start_within: float = 30.0
     """Seconds until it takes connections."""
 
@@ -78,6 +83,11 @@ def _pieces_of_sse(body: bytes) -> list[str]:
 def _pieces_of_data(body: bytes) -> list[str]:
     texts = (json.loads(data)["text"] for data in _data_of(body))
     return list(filter(None, texts))  # the older way sends the model's empty pieces too
+
+
+def _piece_of(member: str) -> Callable[[bytes], list[str]]:
+    """Of a document in JSON."""
+    return lambda body: [json.loads(body)[member]]
 
 
 _CHAT_COMPLETION = {
@@ -108,10 +118,7 @@ def _whole_command(place: Place) -> list[str]:
 
 
 def _bare_grpc_command(place: Place) -> list[str]:
-    return [
-        *[sys.executable, "-m", "bench.bare_grpc"],
-        *map(str, (place.port, place.pace.tokens, place.pace.rate)),
-    ]
+    return [sys.executable, "-m", "bench.bare_grpc", str(place.port)]
 
 
 def _uvicorn(app: str, port: int) -> list[str]:
@@ -130,11 +137,21 @@ def _openai_environment(upstream: int) -> Mapping[str, str]:
 
 
 def _deltawire(name: str, call: Call) -> Server[Call]:
-    return Server(name=name, command=_http_command, environment=_openai_environment, call=call)
+    return Server(name=name, command=_http_command, environment=_openai_environment, call=call, version=_our_version)
+
+
+def _our_version() -> str:
+    return versions("deltawire", "uvicorn", "uvloop", "httptools", "grpcio", "msgspec")
+
+
+def versions(*packages: str) -> str:
+    """Of packages that are installed beside the benchmark."""
+    return ", ".join(f"{package} {metadata.version(package)}" for package in packages)
 
 
 _STREAM = "/deltawire.v1.Functions/Stream"
 _INPUT = {"message": "Say something long."}
+_INVOKE = json.dumps({"type": "chat", "input": _INPUT}).encode()
 _BODY = json.dumps({"input": _INPUT}).encode()
 _MESSAGE = pb.RunRequest(function="chat", input_json=json.dumps(_INPUT)).SerializeToString()
 _MESSAGE_JSON = json.dumps({"function": "chat", "inputJson": json.dumps(_INPUT)}).encode()
@@ -190,7 +207,27 @@ GRPC_WEB = _deltawire(
     ),
 )
 
-GRPC = Server(name="grpc", command=_grpc_command, environment=_openai_environment, call=GrpcCall(_STREAM, _MESSAGE))
+JSON = replace(
+    SSE,
+    name="json",
+    call=Call(path="/v1/functions/chat", body=_BODY, pieces_of=_piece_of("output"), accept="application/json"),
+    in_one_piece=True,
+)
+
+INVOKE = replace(
+    SSE,
+    name="invoke",
+    call=Call(path="/invoke", body=_INVOKE, pieces_of=_piece_of("text"), accept="application/json"),
+    in_one_piece=True,
+)
+
+GRPC = Server(
+    name="grpc",
+    command=_grpc_command,
+    environment=_openai_environment,
+    call=GrpcCall(_STREAM, _MESSAGE),
+    version=_our_version,
+)
 
 BARE_GRPC = Server(
     name="bare-grpc",
@@ -198,6 +235,7 @@ BARE_GRPC = Server(
     call=GrpcCall(_STREAM, _MESSAGE),
     about="grpc.aio alone: the same messages at the same pace to the same callers, made in place, from no upstream",
     paces_itself=True,
+    version=lambda: versions("grpcio", "uvloop"),
 )
 
 NGINX = Server(
@@ -210,6 +248,7 @@ NGINX = Server(
     ),
     about="passes the upstream's stream through",
     missing=lambda: None if find_nginx() else "nginx is not installed",
+    version=nginx_version,
 )
 
 USUAL = Server(
@@ -219,6 +258,7 @@ USUAL = Server(
     call=Call(path="/chat", body=json.dumps(_INPUT).encode(), pieces_of=_pieces_of_data),
     about="FastAPI, OpenAI's SDK with its async client and a StreamingResponse, on uvicorn with uvloop and httptools",
     missing=USUAL_PACKAGES.missing,
+    version=lambda: USUAL_PACKAGES.versions("fastapi", "openai", "uvicorn", "uvloop", "httptools"),
 )
 
 ARTICLE_A = Server(
@@ -232,6 +272,7 @@ ARTICLE_A = Server(
     ),
     about="the older way: the SDK's blocking client in an async generator, and a pause of 0.1 s after each piece",
     missing=USUAL_PACKAGES.missing,
+    version=lambda: USUAL_PACKAGES.versions("fastapi", "openai", "uvicorn", "uvloop", "httptools"),
 )
 
 LITELLM = Server(
@@ -241,19 +282,35 @@ LITELLM = Server(
     call=NGINX.call,
     about="the LiteLLM proxy, without keys or a database",
     missing=LITELLM_PACKAGES.missing,
+    version=lambda: LITELLM_PACKAGES.versions("litellm", "openai", "fastapi", "uvicorn", "uvloop"),
     start_within=120.0,  # its modules take 15 s of an idle core the first time
 )
 
 SERVERS: tuple[AnyServer, ...] = (
     *(NGINX, SSE, NDJSON, WEBSOCKET, CONNECT, CONNECT_JSON, GRPC_WEB, GRPC, BARE_GRPC),
+    *(JSON, INVOKE),
     *(USUAL, ARTICLE_A, LITELLM),
 )
 
 
+def call_for(server: AnyServer, tokens: int, rate: float) -> Call | GrpcCall:
+    """What callers ask who want so many tokens, at that rate (0: without a pause). Only a server without an upstream
+    has to be told."""
+    if not isinstance(server.call, GrpcCall) or not server.paces_itself:
+        return server.call
+    asked = json.dumps({"tokens": tokens, "rate": rate})
+    return replace(server.call, message=pb.RunRequest(function="chat", input_json=asked).SerializeToString())
+
+
 def whole(wire: AnyServer, streams: int) -> AnyServer:
     """Our server with both its ports, which takes so many streams at once, and more."""
+    return replace(many(wire, streams), command=_whole_command, both_ports=True)  # pyright: ignore[reportReturnType]  (one of both)
+
+
+def many(server: AnyServer, streams: int) -> AnyServer:
+    """The server, told in deltawire's words to take so many streams at once, and more; others take them anyway."""
 
     def environment(upstream: int) -> dict[str, str]:
-        return {**_openai_environment(upstream), "DELTAWIRE_MAX_RUNS": str(2 * streams)}
+        return {**server.environment(upstream), "DELTAWIRE_MAX_RUNS": str(2 * streams)}
 
-    return replace(wire, command=_whole_command, environment=environment)  # pyright: ignore[reportReturnType]  (one of both)
+    return replace(server, environment=environment)  # pyright: ignore[reportReturnType]  (one of both)

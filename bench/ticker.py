@@ -29,14 +29,22 @@ class Ticker:
         self._descriptor = -1
 
     def __enter__(self) -> Self:
-        libc = ctypes.CDLL(None, use_errno=True)
-        self._descriptor = libc.timerfd_create(_CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
-        seconds, nanoseconds = divmod(self._period_ns, 10**9)
-        interval = _Interval(seconds, nanoseconds, seconds, nanoseconds)
-        if self._descriptor < 0 or libc.timerfd_settime(self._descriptor, 0, ctypes.byref(interval), None) < 0:
+        self._descriptor = _libc().timerfd_create(_CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor < 0:
             raise OSError(ctypes.get_errno(), "timerfd")
+        self._start()
         asyncio.get_running_loop().add_reader(self._descriptor, self._expired)
         return self
+
+    def set_period(self, period: float) -> None:
+        self._period_ns = round(period * 1e9)
+        self._start()
+
+    def _start(self) -> None:
+        seconds, nanoseconds = divmod(self._period_ns, 10**9)
+        interval = _Interval(seconds, nanoseconds, seconds, nanoseconds)
+        if _libc().timerfd_settime(self._descriptor, 0, ctypes.byref(interval), None) < 0:
+            raise OSError(ctypes.get_errno(), "timerfd")
 
     def __exit__(self, *_: object) -> None:
         asyncio.get_running_loop().remove_reader(self._descriptor)
@@ -44,3 +52,7 @@ class Ticker:
 
     def _expired(self) -> None:
         self._tick(int.from_bytes(os.read(self._descriptor, 8), "little"))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -2,9 +2,13 @@
 
 One timer serves all streams. They take turns, evenly spread over the pause between two tokens of one stream, since
 tokens of different streams do not come together. All bytes are made beforehand.
+
+In a burst, it writes a whole answer without a pause: still a token at a time, as a model does, each a chunk and an event
+of its own. What a server that is busy finds together when it reads again, it found together.
 """
 
 import asyncio
+import functools
 import json
 from typing import Self, cast
 
@@ -49,10 +53,25 @@ _END = _chunk("[DONE]") + b"0\r\n\r\n"
 _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 
 
+def _last(tokens: int, *, with_usage: bool) -> bytes:
+    """What comes after so many tokens."""
+    usage = {"prompt_tokens": 9, "completion_tokens": tokens, "total_tokens": 9 + tokens}
+    return _FINISH + (_completion([], usage=usage) if with_usage else b"") + _END
+
+
+@functools.cache
+def _burst(tokens: int, *, with_usage: bool) -> list[bytes]:
+    """A whole answer, by the write."""
+    return [_FIRST + _TOKENS[0], *_TOKENS[1:tokens], _last(tokens, with_usage=with_usage)]
+
+
 class PacedUpstream:
     """Serves one stream per request until `finish` is called: so many streams, of ``rate`` tokens a second each."""
 
-    def __init__(self, streams: int, rate: int) -> None:
+    at_once: int | None = None
+    """How many tokens an answer has that is written without a pause; ``None``: it is paced, until it is finished."""
+
+    def __init__(self, streams: int, rate: float) -> None:
         self._turns: list[list[_Stream]] = [[] for _ in range(streams)]
         self._turn = 0
         self._begun = 0
@@ -72,6 +91,10 @@ class PacedUpstream:
         self._ticker.__exit__()
         self._server.close()
         self.finish()
+
+    def set_rate(self, rate: float) -> None:
+        """So many tokens a second in each stream from now on."""
+        self._ticker.set_period(1 / (rate * len(self._turns)))
 
     def finish(self) -> list[int]:
         """End every stream that runs; how many tokens each had, in ascending order."""
@@ -127,9 +150,24 @@ class _Stream(asyncio.Protocol):
         if not self._body:  # a proxy that looks who is there
             self._transport.write(_NOT_FOUND)
             return
+        if self._upstream.at_once is not None:
+            self._pour(_burst(self._upstream.at_once, with_usage=self._wants_usage()), 0)
+            return
         self._sent = 0
         self._transport.write(_FIRST)
         self._upstream.begin(self)
+
+    def _pour(self, written: list[bytes], number: int) -> None:
+        """This one and then the others, each in a turn of the loop: what is written in one turn is sent as one."""
+        if not self._transport.is_closing():
+            self._transport.write(written[number])
+            if number + 1 < len(written):
+                asyncio.get_running_loop().call_soon(self._pour, written, number + 1)
+            elif not self._parser.should_keep_alive():
+                self._transport.close()
+
+    def _wants_usage(self) -> bool:
+        return b'"include_usage":true' in self._body.replace(b" ", b"")
 
     def send_token(self) -> None:
         if self._sent < MOST:
@@ -137,9 +175,5 @@ class _Stream(asyncio.Protocol):
             self._sent += 1
 
     def finish(self) -> int:
-        last = _FINISH
-        if b'"include_usage":true' in self._body.replace(b" ", b""):
-            tokens = {"prompt_tokens": 9, "completion_tokens": self._sent, "total_tokens": 9 + self._sent}
-            last += _completion([], usage=tokens)
-        self._transport.write(last + _END)
+        self._transport.write(_last(self._sent, with_usage=self._wants_usage()))
         return self._sent

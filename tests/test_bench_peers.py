@@ -22,7 +22,7 @@ async def test_a_peer_passes_the_text_on_exactly(server: AnyServer, tmp_path: Pa
         leave_out(server.name, f"{server.name}: {missing}")
     pace = Pace(streams=3, rate=8, window=0.5)
     async with PacedUpstream(pace.streams, pace.rate) as upstream:
-        process = ServerProcess(server, tmp_path / "it", upstream.port, min(os.sched_getaffinity(0)), pace)
+        process = ServerProcess(server, tmp_path / "it", upstream.port, min(os.sched_getaffinity(0)))
         load = server.call.load(process.port)
         try:
             await process.ready()
