@@ -43,8 +43,10 @@ check: setup-dev ## Lint, formatting, types, and which room imports which.
 generate: setup-dev ## Make the stubs of proto/ again.
 	@$(bin)/python proto/generate.py
 
-bench: setup-dev ## Measure the server's CPU per token (SHORT=1: in seconds).
-	@SHORT=$(SHORT) $(bin)/python -m bench $(ARGS)
+bench: setup-dev ## Measure servers side by side, and write docs/benchmarks.md (SHORT=1: a minute, and no page).
+	@mkdir -p build && rm -f build/bench.json
+	@SHORT=$(SHORT) $(bin)/python -m bench --json build/bench.json $(ARGS); ended=$$?; \
+	if [ -f build/bench.json ]; then $(bin)/python -m bench.report build/bench.json || exit; fi; exit $$ended
 
 bench-peers: setup-dev ## Install the servers of others that make bench measures beside, and try them.
 	@$(bin)/python -m bench.peers

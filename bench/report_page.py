@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
-from bench.report_plots import PLOTS, label, ordered, pace_held, plot
-from bench.results import METRICS, Figure, Metric, Results, spread
+from bench.report_plots import PLOTS, label, ordered, plot
+from bench.results import METRICS, Metric, Results
+from bench.table import cell, notes
 
 BEGIN = "<!-- what make bench found: begin -->"
 END = "<!-- what make bench found: end -->"
 NOTHING_YET = "No run has been written here yet: `make bench` does it."
+
+_OUTCOMES = {"pass": "met", "miss": "**missed**"}
+_OF_ANSWERS = ("paced", "bursts", "one-token")
 
 
 def with_figures(page: str, figures: str) -> str:
@@ -23,8 +27,8 @@ def figures(results: Results) -> str:
     """In Markdown: the machine, what was measured, the plots, the tables, the targets."""
     machine = results.machine
     names = ordered(list(results.servers))
-    costs = [metric for metric in METRICS if metric.unit == "µs"]
-    others = [metric for metric in METRICS if metric.unit != "µs"]
+    answers = [metric for metric in METRICS if metric.value != "wire_bytes" and metric.measurement in _OF_ANSWERS]
+    crowds = [metric for metric in METRICS if metric not in answers]
     return "\n".join(
         [
             f"Run on {results.date.replace('T', ' ').removesuffix('Z')} UTC, {results.rounds} rounds: {machine.cpu}, "
@@ -34,13 +38,14 @@ def figures(results: Results) -> str:
             "### The targets",
             "",
             *_targets(results.verdicts),
-            "### CPU of the server",
+            "### Tokens and requests",
             "",
-            *_table(results, names, costs),
-            "### Times, memory and bytes",
+            *_table(results, names, answers),
+            "### Many at once, and bytes",
             "",
-            *_table(results, names, others),
-            *_notes(results, names),
+            *_table(results, names, crowds),
+            *(f"- {_escaped(note)}" for note in notes(results)),
+            "",
             "### Plots",
             "",
             *_pictures(results),
@@ -49,16 +54,20 @@ def figures(results: Results) -> str:
 
 
 def _versions(results: Results, names: Sequence[str]) -> list[str]:
-    lines = ["| row | what it is | versions |", "|---|---|---|"]
-    told = (f"| {label(name)} | {results.about.get(name, '')} | {results.versions.get(name, '')} |" for name in names)
-    return [*lines, *told, ""]
+    """Each row's name in the run, which the targets and the notes use, with what serves it."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(results.versions.get(name, ""), []).append(f"`{name}` ({label(name)})")
+    told = [f"| {', '.join(rows)} | {_escaped(versions)} |" for versions, rows in alike.items()]
+    about = [f"- `{name}`: {_escaped(results.about[name])}" for name in names if name in results.about]
+    return ["| rows | served by |", "|---|---|", *told, "", *about, ""]
 
 
 def _targets(verdicts: Sequence[str]) -> list[str]:
     lines = ["| figure and target | |", "|---|---|"]
     for verdict in verdicts:
         said, _, outcome = verdict.removeprefix("verdict: ").rpartition(": ")
-        lines.append(f"| {_cell(said)} | {'met' if outcome == 'pass' else '**missed**'} |")
+        lines.append(f"| {_escaped(said)} | {_OUTCOMES.get(outcome, outcome)} |")
     return [*lines, ""]
 
 
@@ -68,38 +77,9 @@ def _table(results: Results, names: Sequence[str], metrics: Sequence[Metric]) ->
         "|---|" + "---:|" * len(metrics),
     ]
     for name in names:
-        cells = [_found(results.figures(name, metric.measurement), metric) for metric in metrics]
-        lines.append(f"| {label(name)} |" + "".join(f" {cell} |" for cell in cells))
+        cells = [_escaped(cell(results.figures(name, metric.measurement), metric)) or "–" for metric in metrics]
+        lines.append(f"| {label(name)} |" + "".join(f" {each} |" for each in cells))
     return [*lines, ""]
-
-
-def _found(figures: Sequence[Figure], metric: Metric) -> str:
-    if any(figure.fault is not None for figure in figures):
-        return "failed"
-    found = spread(figures, metric.value)
-    if found is None:
-        return "void" if figures else "–"
-    middle, least, most = (f"{each:,.{metric.digits}f}" for each in (found.median, found.least, found.most))
-    starred = " \\*" if pace_held(figures) else ""
-    return (middle if least == most else f"{middle} ({least}–{most})") + starred
-
-
-def _notes(results: Results, names: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for name in names:
-        for measurement, rounds in results.servers[name].items():
-            void = [figure.void for figure in rounds if figure.void is not None]
-            faults = [figure.fault for figure in rounds if figure.fault is not None]
-            found += [
-                f"{label(name)}, {measurement}: failed in {len(faults)} of {len(rounds)} rounds: {fault}"
-                for fault in faults[:1]
-            ]
-            found += [
-                f"{label(name)}, {measurement}: {len(void)} of {len(rounds)} rounds void: {why}" for why in void[:1]
-            ]
-            if (held := pace_held(rounds)) is not None:
-                found.append(f"\\* {label(name)}, {measurement}: {held}")
-    return [*(f"- {_cell(note)}" for note in found), ""] if found else []
 
 
 def _pictures(results: Results) -> list[str]:
@@ -111,5 +91,5 @@ def _pictures(results: Results) -> list[str]:
     ]
 
 
-def _cell(words: str) -> str:
-    return words.replace("\n", " ").replace("|", "\\|")
+def _escaped(words: str) -> str:
+    return words.replace("\n", " ").replace("|", "\\|").replace("*", "\\*")
