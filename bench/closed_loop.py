@@ -13,8 +13,6 @@ import httptools
 
 from bench.tokens import MARK, count_exact
 
-_LOOK = 0.02
-
 
 @dataclass(slots=True)
 class Asked:
@@ -52,19 +50,26 @@ class ClosedLoop:
         self._pieces_of = pieces_of
         self._rest = rest
         self._ending = False
+        self._awaited = 1
+        self._has_answers = asyncio.Event()
         self._callers: Sequence[LoopCaller] = ()
         self.tokens = 0
         self.answers: list[Asked] = []
         self.broken: str | None = None
         """Why a caller could not go on."""
 
+    def break_off(self, why: str) -> None:
+        """For a caller that cannot go on."""
+        self.broken = self.broken or why
+        self._has_answers.set()
+
     async def open(self) -> None:
         self._callers = await self._connect(self)
 
     async def has_answers(self, number: int) -> None:
         """Return when so many have come, or no more will."""
-        while len(self.answers) < number and not all(caller.idle.is_set() for caller in self._callers):
-            await asyncio.sleep(_LOOK)
+        self._awaited = number
+        await self._has_answers.wait()
 
     async def close(self) -> None:
         """Return when each has got the answer that it waits for."""
@@ -80,6 +85,8 @@ class ClosedLoop:
         """For a caller that has its answer: it asks again after its rest, unless the loop ends."""
         asked.ended = time.monotonic()
         self.answers.append(asked)
+        if len(self.answers) >= self._awaited:
+            self._has_answers.set()
 
         def again() -> None:
             if self._ending:
@@ -136,7 +143,7 @@ class HttpAsker(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._loop.broken = f"a reply that is no HTTP: {error}"
+            self._loop.break_off(f"a reply that is no HTTP: {error}")
             self._transport.abort()
 
     def on_message_complete(self) -> None:
@@ -146,7 +153,7 @@ class HttpAsker(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.idle.is_set():
-            self._loop.broken = self._loop.broken or f"a connection was lost: {exc or 'the server closed it'}"
+            self._loop.break_off(f"a connection was lost: {exc or 'the server closed it'}")
         self.idle.set()
 
     def leave(self) -> None:

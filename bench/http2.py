@@ -196,7 +196,7 @@ class _Asker:
 
     def ask(self) -> None:
         if self._connection.lost:
-            self.loop.broken = "a connection was lost"
+            self.loop.break_off("a connection was lost")
             self.idle.set()
         else:
             self._connection.open(self._call, self._port, _LoopStream(self))

@@ -3,8 +3,8 @@ tokens and no pause between them, and answers of one token.
 
 Measured: CPU of the server for each token that came in the window, or for each answer; of answers of one token also how
 long each took its caller, of which the upstream's own share is some tens of microseconds. Not measured: the first
-answers of each caller. A caller rests a little between an answer and its next question, the same for every server: without it, the
-callers would be the limit wherever a server is fast.
+answers of each caller. A caller rests a little between an answer and its next question, the same for every server:
+without it, the callers would be the limit wherever a server is fast.
 """
 
 import asyncio

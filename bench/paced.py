@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from bench.answers import checked
 from bench.load import Callers
-from bench.meter import Meter
+from bench.meter import Meter, Spent
 from bench.pace import OPENING, SETTLING, Pace
 from bench.process import ServerProcess
 from bench.results import Figure
@@ -22,6 +22,8 @@ _END_WITHIN = 15.0
 _MOST_TOGETHER = 0.05
 _LEAST_PACE_KEPT = 0.98
 _LOWEST_RATE = 0.5
+_A_CORE = 0.8
+_MOST_DISTURBANCE = 0.2
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ async def _once(server: AnyServer, process: ServerProcess, upstream: PacedUpstre
     upstream.at_once = None
     upstream.set_rate(pace.rate)
     load = call.load(process.port)
+    opening = Meter(process.pid)
     try:
         async with asyncio.timeout(_FIRST_TOKENS_WITHIN):
             await load.open(pace.streams, over=OPENING)
@@ -68,7 +71,9 @@ async def _once(server: AnyServer, process: ServerProcess, upstream: PacedUpstre
         async with asyncio.timeout(_END_WITHIN):
             await load.closed()
     except OSError as error:  # of which one is that the time is over
-        return Figure(fault=_why(error, process, load, pace), saturated=isinstance(error, TimeoutError))
+        late, busy = isinstance(error, TimeoutError), _busy(opening.read())
+        fault = None if late and busy else _why(error, process, load, pace)
+        return Figure(fault=fault, void=busy if late else None, saturated=late)
     finally:
         upstream.finish()
         load.leave()
@@ -82,8 +87,16 @@ async def _once(server: AnyServer, process: ServerProcess, upstream: PacedUpstre
         "pace_kept": kept,
         "together": answers.together,
     }
-    several = "the server was given several tokens at a time" if answers.together > _MOST_TOGETHER else None
-    return spent.figure(values, void=several, saturated=kept < _LEAST_PACE_KEPT)
+    missed = kept < _LEAST_PACE_KEPT
+    void = "the server was given several tokens at a time" if answers.together > _MOST_TOGETHER else None
+    return spent.figure(values, void=void or (_busy(spent) if missed else None), saturated=missed)
+
+
+def _busy(spent: Spent) -> str | None:
+    """What is to be said of a pace that was missed where the server had much less than a core, and waited for it."""
+    if spent.cpu / spent.seconds < _A_CORE and spent.disturbance > _MOST_DISTURBANCE:
+        return f"others had the server's core: it waited {spent.disturbance:.0%} of the time"
+    return None
 
 
 def _why(error: OSError, process: ServerProcess, load: Callers, pace: Pace) -> str:

@@ -3,8 +3,8 @@
 One timer serves all streams. They take turns, evenly spread over the pause between two tokens of one stream, since
 tokens of different streams do not come together. All bytes are made beforehand.
 
-In a burst, it writes a whole answer without a pause: still a token at a time, as a model does, each a chunk and an event
-of its own. What a server that is busy finds together when it reads again, it found together.
+In a burst, it writes a whole answer without a pause: still a token at a time, as a model does, each a chunk and an
+event of its own. A server that reads more seldom finds several together.
 """
 
 import asyncio
@@ -126,6 +126,7 @@ class _Stream(asyncio.Protocol):
         self._upstream = upstream
         self._parser = httptools.HttpRequestParser(self)
         self._body = b""
+        self._kept = True
         self._sent = 0
         self._transport: asyncio.Transport
         self.turn: list[_Stream] = []
@@ -151,6 +152,7 @@ class _Stream(asyncio.Protocol):
             self._transport.write(_NOT_FOUND)
             return
         if self._upstream.at_once is not None:
+            self._kept = self._parser.should_keep_alive()  # told of the message that ends here, and not later
             self._pour(_burst(self._upstream.at_once, with_usage=self._wants_usage()), 0)
             return
         self._sent = 0
@@ -163,7 +165,7 @@ class _Stream(asyncio.Protocol):
             self._transport.write(written[number])
             if number + 1 < len(written):
                 asyncio.get_running_loop().call_soon(self._pour, written, number + 1)
-            elif not self._parser.should_keep_alive():
+            elif not self._kept:
                 self._transport.close()
 
     def _wants_usage(self) -> bool:

@@ -118,7 +118,7 @@ class _Asker(asyncio.Protocol):
         if not self._upgraded:
             head, end, rest = data.partition(b"\r\n\r\n")
             if end and not head.startswith(b"HTTP/1.1 101 "):
-                self._loop.broken = f"no WebSocket: {data[:200]!r}"
+                self._loop.break_off(f"no WebSocket: {data[:200]!r}")
                 self._transport.abort()
             if end:
                 self._upgraded = True
@@ -151,7 +151,7 @@ class _Asker(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.idle.is_set():
-            self._loop.broken = self._loop.broken or f"a connection was lost: {exc or 'the server closed it'}"
+            self._loop.break_off(f"a connection was lost: {exc or 'the server closed it'}")
         self.idle.set()
 
     def leave(self) -> None:
