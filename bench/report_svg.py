@@ -19,6 +19,8 @@ _ROW = 26
 _PLOT = 400
 _EDGE = 16
 _TICKS_MOST = 6
+_WIDEST = 1e5
+"""From the beginning of a logarithmic axis to its end, at most."""
 _NARROWEST = 760
 """So that the plots of a page are of one width, where their words let them."""
 
@@ -68,7 +70,8 @@ def svg(plot: Plot) -> str:
     top = 84
     bottom = top + _ROW * len(plot.rows)
     height = bottom + 34
-    axis = _Axis([each for row in plot.rows for mark in row.marks for each in (mark.least, mark.most)], left)
+    ranges = [mark for row in plot.rows for mark in row.marks]
+    axis = _Axis([each for mark in ranges for each in (mark.least, mark.most) if each > 0], left)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
         f' role="img" aria-label="{escape(plot.title)}">',
@@ -95,17 +98,20 @@ class _Axis:
 
     def __init__(self, values: Sequence[float], left: float) -> None:
         self._left = left
-        above_zero = [value for value in values if value > 0] or [1.0]
-        self.logarithmic = max(above_zero) > 10 * min(above_zero) and len(above_zero) == len(values)
-        self._least = 10 ** math.floor(math.log10(min(above_zero))) if self.logarithmic else 0.0
-        self._step = _step(max(above_zero))
+        most = max(values, default=1.0)
+        # A time that is added may be none, or less: it stands at the beginning of the axis.
+        least = min((value for value in values if value >= most / _WIDEST), default=most)
+        self.logarithmic = most > 10 * least
+        self._least = 10 ** math.floor(math.log10(least)) if self.logarithmic else 0.0
+        self._step = _step(most)
         self._most = (
-            min(tick for tick in _decades(self._least) if tick >= max(above_zero))
+            min(tick for tick in _decades(self._least) if tick >= most)
             if self.logarithmic
-            else self._step * math.ceil(max(above_zero) / self._step)
+            else self._step * math.ceil(most / self._step)
         )
 
     def x(self, value: float) -> float:
+        value = max(value, self._least)
         if self.logarithmic:
             share = math.log(value / self._least) / math.log(self._most / self._least)
         else:

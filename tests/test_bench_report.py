@@ -127,6 +127,14 @@ def test_an_axis_of_like_values_begins_at_zero() -> None:
     assert "0" in [text.text for text in texts(svg(Plot("t", "KiB", [row(20), row(60)])))]
 
 
+def test_what_is_not_above_zero_stands_at_the_beginning_of_the_axis() -> None:
+    none, less, one, hundred = circles(svg(Plot("t", "ms", [row(0), row(-3), row(1), row(100)])))
+    assert none == less == one < hundred
+    none, some = circles(svg(Plot("t", "ms", [row(0), row(2)])))
+    assert none < some
+    assert circles(svg(Plot("t", "ms", [row(0)])))
+
+
 def test_words_of_others_are_no_markup() -> None:
     assert "a<b & c" in [text.text for text in texts(svg(Plot("a<b & c", "µs", [row(1)])))]
 
