@@ -1,6 +1,7 @@
 """``python -m bench.report RESULTS``: puts what a run found into ``docs/benchmarks.md``, with its plots beside it.
 
-Only a whole run is put there: the full form, with every server. Others leave the page as it is, and say why.
+Only a whole run on a quiet machine is put there: the full form, with every server. Others leave the page as it is, and
+say why.
 """
 
 import argparse
@@ -37,7 +38,11 @@ def why_not(results: Results) -> str | None:
         return "; ".join(f"{name} was not measured, {why}" for name, why in results.skipped.items())
     missing = [server.name for server in SERVERS if server.name not in results.servers]
     missing += [name for name in MEASUREMENTS if not any(name in measured for measured in results.servers.values())]
-    return f"not measured: {', '.join(missing)}" if missing else None
+    if missing:
+        return f"not measured: {', '.join(missing)}"
+    rounds = [figure for measured in results.servers.values() for of in measured.values() for figure in of]
+    void = sum(figure.void is not None for figure in rounds)
+    return f"{void} of {len(rounds)} rounds are void, the machine was busy" if void > len(rounds) / 10 else None
 
 
 def write(results: Results, page: Path) -> None:

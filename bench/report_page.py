@@ -1,5 +1,6 @@
 """The part of ``docs/benchmarks.md`` that a run writes, between two lines of the page; the words around it stay."""
 
+import textwrap
 from collections.abc import Sequence
 
 from bench.report_plots import PLOTS, label, ordered, plot
@@ -10,6 +11,8 @@ BEGIN = "<!-- what make bench found: begin -->"
 END = "<!-- what make bench found: end -->"
 NOTHING_YET = "No run has been written here yet: `make bench` does it."
 
+_LONGEST_NOTE = 200
+"""Characters: a fault ends in what the server said last, which may be much."""
 _OUTCOMES = {"pass": "met", "miss": "**missed**"}
 _OF_ANSWERS = ("paced", "bursts", "one-token")
 
@@ -32,7 +35,7 @@ def figures(results: Results) -> str:
     return "\n".join(
         [
             f"Run on {results.date.replace('T', ' ').removesuffix('Z')} UTC, {results.rounds} rounds: {machine.cpu}, "
-            f"{machine.cores} cores, {machine.memory_gib:.1f} GiB; Linux {machine.kernel}; Python {machine.python}.",
+            f"{machine.cores} cores, {machine.memory_gib:.1f} GiB; {machine.kernel}; {machine.python}.",
             "",
             *_versions(results, names),
             "### The targets",
@@ -44,7 +47,7 @@ def figures(results: Results) -> str:
             "### Many at once, and bytes",
             "",
             *_table(results, names, crowds),
-            *(f"- {_escaped(note)}" for note in notes(results)),
+            *(f"- {_escaped(textwrap.shorten(note, _LONGEST_NOTE, placeholder=' …'))}" for note in notes(results)),
             "",
             "### Plots",
             "",

@@ -66,13 +66,13 @@ def ordered(names: Sequence[str]) -> list[str]:
 
 
 def plot(shown: Shown, results: Results) -> Plot | None:
-    """None where no server has been measured so."""
+    """None where no server has a figure."""
     rows = [
         _row(name, figures, shown)
         for name in ordered(list(results.servers))
         if (figures := results.figures(name, shown.measurement))
     ]
-    return Plot(shown.title, shown.unit, rows, tuple(shown.values.values())) if rows else None
+    return Plot(shown.title, shown.unit, rows, tuple(shown.values.values())) if any(row.marks for row in rows) else None
 
 
 def _row(name: str, figures: Sequence[Figure], shown: Shown) -> PlotRow:

@@ -124,7 +124,7 @@ def _bare_grpc_command(place: Place) -> list[str]:
 def _uvicorn(app: str, port: int) -> list[str]:
     """One of the peers' apps, as uvicorn's documentation serves it, less a log line for each request."""
     folder = str(Path(__file__).with_name("peers"))
-    listening = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log"]
+    listening = ["--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
     return [USUAL_PACKAGES.python, "-m", "uvicorn", "--app-dir", folder, *listening, app]
 
 

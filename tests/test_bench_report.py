@@ -19,7 +19,7 @@ CHARACTER = 7.0
 def sample() -> Results:
     """Two rounds of four servers: one good, one saturated, one that failed, one that says nothing."""
     results = Results(
-        Machine(cpu="A core", cores=2, memory_gib=7.8, kernel="6.1", python="3.11.7"),
+        Machine(cpu="A core", cores=2, memory_gib=7.8, kernel="Linux 6.1", python="CPython 3.11.7"),
         versions={"nginx": "nginx 1.22", "sse": "deltawire 0.1.0", "ndjson": "deltawire 0.1.0"},
         rounds=2,
         date="2026-11-30T21:20Z",
@@ -33,7 +33,7 @@ def sample() -> Results:
         results.add("nginx", "paced", Figure({"micros": micros, "wire_bytes": 285.0}))
         results.add("sse", "paced", Figure({"micros": 4 * micros, "wire_bytes": 55.0}))
         results.add("article-a", "paced", Figure({"micros": 100 * micros, "rate": 6.25}, saturated=True))
-        results.add("litellm", "paced", Figure(fault="3 tokens lost | and more"))
+        results.add("litellm", "paced", Figure(fault=f"3 tokens lost | and more {'much ' * 99}"))
         results.add("usual", "paced", Figure({"micros": 1.0}, void="a busy machine"))
         results.add("sse", "starts", Figure({"micros": 400.0, "p50": 20.0, "p99": 41.25}))
     results.add("sse", "memory", Figure({"kib": 22.5}))
@@ -42,7 +42,7 @@ def sample() -> Results:
 
 def test_the_page_tells_medians_with_their_ranges_and_what_has_no_figure() -> None:
     lines = figures(sample()).splitlines()
-    assert lines[0] == ("Run on 2026-11-30 21:20 UTC, 2 rounds: A core, 2 cores, 7.8 GiB; Linux 6.1; Python 3.11.7.")
+    assert lines[0] == ("Run on 2026-11-30 21:20 UTC, 2 rounds: A core, 2 cores, 7.8 GiB; Linux 6.1; CPython 3.11.7.")
     assert "| `sse` (deltawire, SSE), `ndjson` (deltawire, NDJSON) | deltawire 0.1.0 |" not in lines  # not measured
     assert "| `sse` (deltawire, SSE) | deltawire 0.1.0 |" in lines
     assert "- `nginx`: passes the upstream's stream through" in lines
@@ -53,7 +53,9 @@ def test_the_page_tells_medians_with_their_ranges_and_what_has_no_figure() -> No
     assert "| LiteLLM proxy | FAILED | – | – | – | – |" in lines
     assert "| FastAPI + OpenAI SDK | void | – | – | – | – |" in lines
     assert "| deltawire, SSE | 400 | 20.0 | 41.2 | 22.5 | 55 |" in lines
-    assert any("3 tokens lost \\| and more" in line for line in lines)
+    (fault,) = (line for line in lines if "3 tokens lost \\| and more" in line)
+    assert fault.endswith("much …")
+    assert len(fault) < 210
 
 
 def test_a_page_keeps_its_words_and_gets_its_figures() -> None:
@@ -62,6 +64,12 @@ def test_a_page_keeps_its_words_and_gets_its_figures() -> None:
     for bad in ("no line", f"{END}{BEGIN}", f"{BEGIN}{END}{BEGIN}", f"{BEGIN}{END}{END}"):
         with pytest.raises(ValueError, match="once"):
             with_figures(bad, "new")
+
+
+def test_a_plot_without_any_figure_is_none() -> None:
+    results = Results(sample().machine, versions={}, rounds=1, date="")
+    results.add("sse", "paced", Figure(void="a busy machine"))
+    assert plot(PLOTS[0], results) is None
 
 
 def texts(picture: str) -> list[ET.Element]:
@@ -149,6 +157,8 @@ def test_only_a_whole_run_becomes_the_page() -> None:
     skipped = Results(whole.machine, {}, 5, "", servers=whole.servers, skipped={"litellm": "make bench-peers"})
     assert why_not(skipped) == "litellm was not measured, make bench-peers"
     assert why_not(sample()) is not None
+    whole.servers["sse"]["bursts"] += [Figure(void="a busy machine")] * 8
+    assert why_not(whole) == f"8 of {8 + len(SERVERS) * len(MEASUREMENTS)} rounds are void, the machine was busy"
     del whole.servers["grpc"]
     assert why_not(whole) == "not measured: grpc"
 
