@@ -35,7 +35,8 @@ def figures(results: Results) -> str:
     return "\n".join(
         [
             f"Run on {results.date.replace('T', ' ').removesuffix('Z')} UTC, {results.rounds} rounds: {machine.cpu}, "
-            f"{machine.cores} cores, {machine.memory_gib:.1f} GiB; {machine.kernel}; {machine.python}. All rounds: [results.json](benchmarks/results.json).",
+            f"{machine.cores} cores, {machine.memory_gib:.1f} GiB; {machine.kernel}; {machine.python}. "
+            "All rounds: [results.json](benchmarks/results.json).",
             "",
             *_versions(results, names),
             "### The targets",

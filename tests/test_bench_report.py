@@ -42,7 +42,10 @@ def sample() -> Results:
 
 def test_the_page_tells_medians_with_their_ranges_and_what_has_no_figure() -> None:
     lines = figures(sample()).splitlines()
-    assert lines[0] == ("Run on 2026-11-30 21:20 UTC, 2 rounds: A core, 2 cores, 7.8 GiB; Linux 6.1; CPython 3.11.7.")
+    assert lines[0] == (
+        "Run on 2026-11-30 21:20 UTC, 2 rounds: A core, 2 cores, 7.8 GiB; Linux 6.1; CPython 3.11.7. "
+        "All rounds: [results.json](benchmarks/results.json)."
+    )
     assert "| `sse` (deltawire, SSE), `ndjson` (deltawire, NDJSON) | deltawire 0.1.0 |" not in lines  # not measured
     assert "| `sse` (deltawire, SSE) | deltawire 0.1.0 |" in lines
     assert "- `nginx`: passes the upstream's stream through" in lines
