@@ -63,12 +63,10 @@ class ClosedLoop:
         self.broken = self.broken or why
         self._has_answers.set()
 
-    async def open(self) -> None:
+    async def open(self, answers: int) -> None:
+        """Return when so many answers have come, or no more will."""
+        self._awaited = answers
         self._callers = await self._connect(self)
-
-    async def has_answers(self, number: int) -> None:
-        """Return when so many have come, or no more will."""
-        self._awaited = number
         await self._has_answers.wait()
 
     async def close(self) -> None:

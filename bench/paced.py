@@ -6,6 +6,7 @@ pace is started anew and asked for half of it, until it holds it.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from bench.answers import checked
@@ -35,17 +36,28 @@ class Held:
 
 async def measure(server: AnyServer, process: ServerProcess, upstream: PacedUpstream, pace: Pace, held: Held) -> Figure:
     """One round; ends by itself, whatever the server does."""
+
+    async def once(rate: float) -> Figure:
+        return await _once(server, process, upstream, replace(pace, rate=rate))
+
+    return await at_held_rate(once, process.restart, pace.rate, held)
+
+
+async def at_held_rate(
+    once: Callable[[float], Awaitable[Figure]], restart: Callable[[], Awaitable[None]], rate: float, held: Held
+) -> Figure:
+    """What one round at a rate says, at the rate that is held; where that is not ``rate``, it is saturated."""
     while True:
-        figure = await _once(server, process, upstream, replace(pace, rate=held.rate))
+        figure = await once(held.rate)
         if not figure.saturated or figure.void is not None or held.rate / 2 < _LOWEST_RATE:
             break
         held.rate /= 2
-        await process.restart()
+        await restart()
     return Figure(
         {**figure.values, "rate": held.rate} if figure.values else {},
         figure.fault,
         figure.void,
-        figure.saturated or held.rate < pace.rate,
+        figure.saturated or held.rate < rate,
         figure.far_core,
         figure.disturbance,
     )
@@ -71,7 +83,7 @@ async def _once(server: AnyServer, process: ServerProcess, upstream: PacedUpstre
         async with asyncio.timeout(_END_WITHIN):
             await load.closed()
     except OSError as error:  # of which one is that the time is over
-        late, busy = isinstance(error, TimeoutError), _busy(opening.read())
+        late, busy = isinstance(error, TimeoutError), busy_core(opening.read())
         fault = None if late and busy else _why(error, process, load, pace)
         return Figure(fault=fault, void=busy if late else None, saturated=late)
     finally:
@@ -89,10 +101,10 @@ async def _once(server: AnyServer, process: ServerProcess, upstream: PacedUpstre
     }
     missed = kept < _LEAST_PACE_KEPT
     void = "the server was given several tokens at a time" if answers.together > _MOST_TOGETHER else None
-    return spent.figure(values, void=void or (_busy(spent) if missed else None), saturated=missed)
+    return spent.figure(values, void=void or (busy_core(spent) if missed else None), saturated=missed)
 
 
-def _busy(spent: Spent) -> str | None:
+def busy_core(spent: Spent) -> str | None:
     """What is to be said of a pace that was missed where the server had much less than a core, and waited for it."""
     if spent.cpu / spent.seconds < _A_CORE and spent.disturbance > _MOST_DISTURBANCE:
         return f"others had the server's core: it waited {spent.disturbance:.0%} of the time"

@@ -101,6 +101,7 @@ TARGETS: tuple[Target, ...] = (
     Target("sse", "bursts", "micros", Times(3, "nginx")),
     Target("sse", "bursts", "micros", Less(30, "usual")),
     *(Target(name, "paced", "micros", Above(15, "sse")) for name in ("websocket", "ndjson", "connect", "grpc-web")),
+    Target("connect-json", "paced", "micros", Above(40, "sse")),
     Target("grpc", "paced", "micros", Times(2, "bare-grpc")),
     Target("sse", "one-token", "micros", Times(12, "nginx")),
     Target("sse", "one-token", "micros", Less(9, "usual")),

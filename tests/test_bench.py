@@ -13,12 +13,9 @@ from bench.crowd import Crowd
 from bench.drain import ended
 from bench.open_streams import WIRES, held, promises_broken
 from bench.pace import Pace
-from bench.paced import Figure
 from bench.probe import Latency
 from bench.process import ServerProcess
-from bench.servers import BARE_GRPC, CONNECT, CONNECT_JSON, GRPC, GRPC_WEB, NDJSON, NGINX, SSE, WEBSOCKET
-from bench.table import row
-from bench.targets import verdicts
+from bench.servers import BARE_GRPC, CONNECT, CONNECT_JSON, GRPC, GRPC_WEB, NDJSON, NGINX, SSE, WEBSOCKET, call_for
 from bench.tokens import MARK, count_exact, token
 
 from deltawire.v1 import functions_pb2 as pb
@@ -139,10 +136,10 @@ async def test_a_grpc_stream_is_checked_to_its_end() -> None:
 async def test_the_bare_grpc_server_sends_what_it_is_told_to() -> None:
     pace = Pace(streams=3, rate=500, window=0.5)
     with tempfile.TemporaryDirectory() as folder:
-        process = ServerProcess(BARE_GRPC, Path(folder) / "it", 0, min(os.sched_getaffinity(0)), pace)
+        process = ServerProcess(BARE_GRPC, Path(folder) / "it", 0, min(os.sched_getaffinity(0)))
         try:
             await process.ready()
-            load = BARE_GRPC.call.load(process.port)
+            load = call_for(BARE_GRPC, pace.tokens, pace.rate).load(process.port)
             await load.open(3, over=0)
             await load.begun()
             await load.closed()
@@ -156,45 +153,6 @@ def test_tokens_that_came_together_are_told() -> None:
     one_by_one = [token(number) for number in range(4)]
     assert checked([one_by_one], [4]) == Answers(together=0.0)
     assert checked([["".join(one_by_one[:2]), *one_by_one[2:]]], [4]) == Answers(together=0.25)
-
-
-def figure(micros: float, *, far_core: float = 0.2, pace_kept: float = 1.0, together: float = 0.0) -> Figure:
-    return Figure(micros=micros, pace_kept=pace_kept, far_core=far_core, together=together)
-
-
-def outcome(name: str, **measured: list[Figure]) -> str:
-    (line,) = [line for line in verdicts(measured) if line.startswith(f"verdict: {name} ")]
-    return line
-
-
-def test_the_target_is_met_by_the_figure_or_by_the_ratio() -> None:
-    cheap, dear = [figure(50.0)] * 3, [figure(70.0)] * 3
-    assert outcome("sse", sse=cheap, nginx=[figure(5.0)] * 3).endswith("pass")
-    assert outcome("sse", sse=dear, nginx=[figure(20.0)] * 3).endswith("pass")
-    assert outcome("sse", sse=dear, nginx=[figure(10.0)] * 3).endswith("miss")
-    assert outcome("sse", sse=dear).endswith("miss")
-
-
-def test_other_wires_are_held_against_sse_and_grpc_against_a_bare_server() -> None:
-    sse, bare = [figure(50.0)] * 3, [figure(25.0)] * 3
-    assert outcome("ndjson", sse=sse, ndjson=[figure(65.0)] * 3).endswith("pass")
-    assert outcome("ndjson", sse=sse, ndjson=[figure(66.0)] * 3).endswith("miss")
-    assert outcome("connect-json", **{"sse": sse, "connect-json": [figure(90.0)] * 3}).endswith("pass")
-    assert outcome("grpc", **{"grpc": [figure(50.0)] * 3, "bare-grpc": bare}).endswith("pass")
-    assert outcome("grpc", **{"grpc": [figure(51.0)] * 3, "bare-grpc": bare}).endswith("miss")
-    assert outcome("grpc", grpc=[figure(1.0)]).endswith("miss")
-
-
-def test_rounds_that_say_nothing_do_not_count() -> None:
-    void, saturated = figure(1.0, far_core=0.95), figure(1.0, pace_kept=0.5)
-    assert outcome("sse", sse=[void, void, figure(1.0)]).endswith("miss")
-    assert outcome("sse", sse=[saturated]).endswith("miss")
-    assert outcome("sse", sse=[figure(1.0, together=0.3)]).endswith("miss")
-    # The one good round of nginx is the void one of ours.
-    assert "nginx not measured" in outcome("sse", sse=[void, figure(1.0), figure(1.0)], nginx=[figure(1.0), void, void])
-    assert "1 of 2 rounds void" in row("sse", [void, figure(40.0)])
-    assert "saturated in 1 of 1 rounds" in row("sse", [saturated])
-    assert row("sse", [figure(40.0), Figure(fault="3 tokens lost")]).endswith("FAILED in 1 of 2 rounds: 3 tokens lost")
 
 
 def test_a_promise_about_many_streams_is_kept_or_named() -> None:
