@@ -4,6 +4,7 @@ All that comes is kept as it came, and its text is checked when the loop is over
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -63,11 +64,13 @@ class ClosedLoop:
         self.broken = self.broken or why
         self._has_answers.set()
 
-    async def open(self, answers: int) -> None:
-        """Return when so many answers have come, or no more will."""
+    async def open(self, answers: int, within: float) -> None:
+        """Return when so many answers have come, or no more will, or after so many seconds."""
         self._awaited = answers
         self._callers = await self._connect(self)
-        await self._has_answers.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._has_answers.wait()
 
     async def close(self) -> None:
         """Return when each has got the answer that it waits for."""

@@ -3,8 +3,8 @@ tokens and no pause between them, and answers of one token.
 
 Measured: CPU of the server for each token that came in the window, or for each answer; of answers of one token also how
 long each took its caller, of which the upstream's own share is some tens of microseconds. Not measured: the first
-answers of each caller. A caller rests a little between an answer and its next question, the same for every server:
-without it, the callers would be the limit wherever a server is fast.
+answers of each caller, or the first seconds. A caller rests a little between an answer and its next question, the same
+for every server: without it, the callers would be the limit wherever a server is fast.
 """
 
 import asyncio
@@ -19,9 +19,10 @@ from bench.servers import AnyServer, call_for
 from bench.upstream import PacedUpstream
 
 _WARM = 3
-"""Answers for each caller before anything is measured."""
-_PATIENCE = 90.0
-"""Seconds: an answer of 200 tokens takes some servers 20."""
+"""Answers for each caller before anything is measured,"""
+_WARM_WITHIN = 4.0
+"""if they come in so many seconds: there are servers that take their time."""
+_PATIENCE = 45.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,7 @@ async def measure(server: AnyServer, process: ServerProcess, upstream: PacedUpst
     upstream.at_once = asked.tokens
     loop = call_for(server, asked.tokens, 0).loop(process.port, asked.callers, asked.rest)
     try:
-        async with asyncio.timeout(_PATIENCE):
-            await loop.open(_WARM * asked.callers)
+        await loop.open(_WARM * asked.callers, _WARM_WITHIN)
         meter, tokens, answers = Meter(process.pid), loop.tokens, len(loop.answers)
         await asyncio.sleep(asked.window)
         spent, tokens, timed = meter.read(), loop.tokens - tokens, loop.answers[answers:]

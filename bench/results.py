@@ -87,7 +87,7 @@ class Results(msgspec.Struct):
     skipped: dict[str, str] = {}
     """Rows that could not be measured here, and why."""
     verdicts: list[str] = []
-    """A line for each target; each ends in ``pass`` or ``miss``."""
+    """A line for each target; each ends in ``pass``, ``miss``, or ``open``: the other server was not measured."""
 
     def add(self, server: str, measurement: str, figure: Figure) -> None:
         self.servers.setdefault(server, {}).setdefault(measurement, []).append(figure)

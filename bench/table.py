@@ -40,7 +40,7 @@ def cell(figures: Sequence[Figure], metric: Metric) -> str:
     found = spread(figures, metric.value)
     if found is None:
         return "void" if figures else ""
-    mark = "*" if any(figure.saturated for figure in figures) else ""
+    mark = "*" if any(figure.saturated and figure.usable for figure in figures) else ""
     return in_words(found, metric.digits) + mark
 
 
@@ -68,7 +68,7 @@ def _notes(figures: Sequence[Figure]) -> list[str]:
         return [f"FAILED in {len(faults)} of {len(figures)} rounds: {faults[0]}"]
     found: list[str] = []
     voids = [figure.void for figure in figures if figure.void is not None]
-    saturated = [figure for figure in figures if figure.saturated]
+    saturated = [figure for figure in figures if figure.saturated and figure.void is None]
     together = max(figure.values.get("together", 0) for figure in figures)
     if voids:
         found.append(f"{len(voids)} of {len(figures)} rounds void: {voids[0]}")

@@ -121,7 +121,9 @@ def verdicts(results: Results) -> list[str]:
 
 
 def _verdict(target: Target, results: Results) -> str:
-    """The server against its target; only rounds in which the other one has a figure too are compared."""
+    """The server against its target; only rounds in which the other one has a figure too are compared.
+
+    Without any figure of ours the target is missed; without any round of the other one, it is open."""
     rounds = results.figures(target.server, target.measurement)
     if sum(map(_counts, rounds)) <= len(rounds) / 2:
         return f"no figure; target {target.bound}: miss"
@@ -137,11 +139,11 @@ def _verdict(target: Target, results: Results) -> str:
         if _counts(mine) and other.usable and other.values[target.value]
     ]
     if not values:
-        missing = f"{bound.other} not measured"
-        return f"{ours.median:.1f}, {missing}; target {bound}: {'open' if bound.other in results.skipped else 'miss'}"
+        outcome = "miss" if results.figures(bound.other, target.measurement) else "open"
+        return f"{in_words(ours, 1)}, {bound.other} not measured; target {bound}: {outcome}"
     found = Range(median(values), min(values), max(values))
     outcome = "pass" if bound.holds(found.median) else "miss"
-    return f"{ours.median:.1f}, {bound.say(found)}; target {bound}: {outcome}"
+    return f"{in_words(ours, 1)}, {bound.say(found)}; target {bound}: {outcome}"
 
 
 def _others(name: str, target: Target, results: Results) -> Sequence[Figure]:

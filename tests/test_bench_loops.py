@@ -66,7 +66,7 @@ async def fault_of(*bodies: bytes, tokens: int) -> str | None:
     listening = await asyncio.get_running_loop().create_server(lambda: Answering(*bodies), "127.0.0.1", 0)
     async with listening:
         loop: ClosedLoop = INVOKE.call.loop(listening.sockets[0].getsockname()[1], 1, 0)
-        await loop.open(len(bodies))
+        await loop.open(len(bodies), 30)
         await loop.close()
         loop.leave()
     return loop.fault(tokens)
