@@ -18,7 +18,7 @@ done; \
 echo "deltawire needs Python 3.11 or newer$(if $(PYTHON),$(strip , and $(PYTHON) is not),: none was found). Name one: make PYTHON=/path/to/python3" >&2; exit 1
 endef
 
-.PHONY: help serve test field check generate bench load soak fuzz fuzz-readers lock clean setup-serve setup-dev
+.PHONY: help serve test field check generate bench bench-peers load soak fuzz fuzz-readers lock clean setup-serve setup-dev
 .DEFAULT_GOAL := help
 
 help: ## This list.
@@ -43,8 +43,14 @@ check: setup-dev ## Lint, formatting, types, and which room imports which.
 generate: setup-dev ## Make the stubs of proto/ again.
 	@$(bin)/python proto/generate.py
 
-bench: setup-dev ## Measure what a token, a request, a stream cost (SHORT=1: in a minute).
-	@SHORT=$(SHORT) $(bin)/python -m bench $(ARGS)
+bench: setup-dev ## Measure servers side by side, and write docs/benchmarks.md (SHORT=1: a minute, and no page).
+	@mkdir -p build && rm -f build/bench.json
+	@SHORT=$(SHORT) $(bin)/python -m bench --json build/bench.json $(ARGS); ended=$$?; \
+	if [ -f build/bench.json ]; then $(bin)/python -m bench.report build/bench.json || exit; fi; exit $$ended
+
+bench-peers: setup-dev ## Install the servers of others that make bench measures beside, and try them.
+	@$(bin)/python -m bench.peers
+	@DELTAWIRE_TEST_REQUIRE_ALL=1 $(bin)/python -m pytest -q tests/test_bench_peers.py
 
 soak: setup-dev ## Ten minutes of faults on every wire, and what they leave (SHORT=1: in seconds).
 	@SHORT=$(SHORT) $(bin)/python -m soak $(ARGS)
@@ -69,10 +75,12 @@ lock: setup-dev ## Make the locks again (ARGS=--upgrade: with newer versions).
 	@$(subst pyproject.toml,,$(compile)) --group local --no-deps --constraint requirements/dev.txt --output-file $(local)
 	@$(subst pyproject.toml,tests/generators/requirements.in,$(compile)) --output-file tests/generators/requirements.txt
 	@$(subst pyproject.toml,tests/fuzz/requirements.in,$(compile)) --output-file tests/fuzz/requirements.txt
+	@$(subst pyproject.toml,bench/peers/usual.in,$(compile)) --output-file bench/peers/usual.txt
+	@$(subst pyproject.toml,bench/peers/litellm.in,$(compile)) --output-file bench/peers/litellm.txt
 
 clean: ## Remove .venv and every cache.
 	@rm -rf tests/node/node_modules tests/generators/.venv tests/fuzz/.packages
-	@rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@rm -rf .venv .venv-peers .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup-serve:

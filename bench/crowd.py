@@ -22,7 +22,7 @@ from bench.upstream import PacedUpstream
 _WARM = 10
 """Streams that come and go before, so that what every server makes once is not counted as theirs."""
 OPENED_A_SECOND = 250
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 _SETTLING = 1.0
 
 

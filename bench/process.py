@@ -11,7 +11,6 @@ from pathlib import Path
 from bench.cpu import on_core
 from bench.servers import AnyServer, Place
 
-_START_WITHIN = 30.0
 _STOP_WITHIN = 5.0
 
 
@@ -56,7 +55,8 @@ class ServerProcess:
 
     async def ready(self, port: int | None = None) -> None:
         """Return when it takes connections, on that port if it has several."""
-        deadline = time.monotonic() + _START_WITHIN
+        within = self.server.start_within
+        deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 raise ServerError(f"it ended with {self._process.returncode}: {self.last_words()}")
@@ -64,7 +64,7 @@ class ServerProcess:
                 if attempt.connect_ex(("127.0.0.1", port or self.port)) == 0:
                     return
             await asyncio.sleep(0.05)
-        raise ServerError(f"it took no connection within {_START_WITHIN:.0f} s: {self.last_words()}")
+        raise ServerError(f"it took no connection within {within:.0f} s: {self.last_words()}")
 
     def last_words(self) -> str:
         return self._said.read_text(errors="replace")[-600:].strip()

@@ -16,6 +16,10 @@ from bench.enveloped import EnvelopedCall, envelope, pieces_of_json, pieces_of_p
 from bench.http2 import GrpcCall
 from bench.load import Call
 from bench.nginx import find_nginx, nginx_command, nginx_version
+from bench.peers.environments import LITELLM as LITELLM_PACKAGES
+from bench.peers.environments import USUAL as USUAL_PACKAGES
+from bench.peers.litellm_proxy import ENVIRONMENT as LITELLM_ENVIRONMENT
+from bench.peers.litellm_proxy import litellm_command
 from bench.websocket import WebSocketCall, pieces_of_lines
 from deltawire.v1 import functions_pb2 as pb
 
@@ -52,6 +56,8 @@ class Server(Generic[_CallT]):
     """Whether gRPC is on a port of its own, beside HTTP."""
     version: Callable[[], str] = field(default=lambda: "")
     """Of the program or the packages that serve."""
+    start_within: float = 30.0
+    """Seconds until it takes connections."""
 
 
 AnyServer = Server[Call] | Server[GrpcCall]
@@ -72,6 +78,11 @@ def _pieces_of_sse(body: bytes) -> list[str]:
     lines = body.decode().split("\n")
     texts = [data for kind, data in itertools.pairwise(lines) if kind == "event: text"]
     return [json.loads(data.removeprefix("data: "))["text"] for data in texts]
+
+
+def _pieces_of_data(body: bytes) -> list[str]:
+    texts = (json.loads(data)["text"] for data in _data_of(body))
+    return list(filter(None, texts))  # the older way sends the model's empty pieces too
 
 
 def _piece_of(member: str) -> Callable[[bytes], list[str]]:
@@ -110,12 +121,19 @@ def _bare_grpc_command(place: Place) -> list[str]:
     return [sys.executable, "-m", "bench.bare_grpc", str(place.port)]
 
 
+def _uvicorn(app: str, port: int) -> list[str]:
+    """One of the peers' apps, as uvicorn's documentation serves it, less a log line for each request."""
+    folder = str(Path(__file__).with_name("peers"))
+    listening = ["--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
+    return [USUAL_PACKAGES.python, "-m", "uvicorn", "--app-dir", folder, *listening, app]
+
+
+def _sdk_environment(upstream: int) -> Mapping[str, str]:
+    return {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1"}
+
+
 def _openai_environment(upstream: int) -> Mapping[str, str]:
-    return {
-        "DELTAWIRE_MODEL": "openai:bench",
-        "OPENAI_API_KEY": "x",
-        "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1",
-    }
+    return {"DELTAWIRE_MODEL": "openai:bench", **_sdk_environment(upstream)}
 
 
 def _deltawire(name: str, call: Call) -> Server[Call]:
@@ -233,9 +251,45 @@ NGINX = Server(
     version=nginx_version,
 )
 
+USUAL = Server(
+    name="usual",
+    command=lambda place: _uvicorn("usual:app", place.port),
+    environment=_sdk_environment,
+    call=Call(path="/chat", body=json.dumps(_INPUT).encode(), pieces_of=_pieces_of_data),
+    about="FastAPI, OpenAI's SDK with its async client and a StreamingResponse, on uvicorn with uvloop and httptools",
+    missing=USUAL_PACKAGES.missing,
+    version=lambda: USUAL_PACKAGES.versions("fastapi", "openai", "uvicorn", "uvloop", "httptools"),
+)
+
+ARTICLE_A = Server(
+    name="article-a",
+    command=lambda place: _uvicorn("blocking:app", place.port),
+    environment=_sdk_environment,
+    call=Call(
+        path="/streaming/fastapi/",
+        body=json.dumps({"prompt": _INPUT["message"]}).encode(),
+        pieces_of=_pieces_of_data,
+    ),
+    about="the older way: the SDK's blocking client in an async generator, and a pause of 0.1 s after each piece",
+    missing=USUAL_PACKAGES.missing,
+    version=lambda: USUAL_PACKAGES.versions("fastapi", "openai", "uvicorn", "uvloop", "httptools"),
+)
+
+LITELLM = Server(
+    name="litellm",
+    command=lambda place: litellm_command(place.folder, place.port, place.upstream),
+    environment=lambda _: LITELLM_ENVIRONMENT,
+    call=NGINX.call,
+    about="the LiteLLM proxy, without keys or a database",
+    missing=LITELLM_PACKAGES.missing,
+    version=lambda: LITELLM_PACKAGES.versions("litellm", "openai", "fastapi", "uvicorn", "uvloop"),
+    start_within=120.0,  # its modules take 15 s of an idle core the first time
+)
+
 SERVERS: tuple[AnyServer, ...] = (
     *(NGINX, SSE, NDJSON, WEBSOCKET, CONNECT, CONNECT_JSON, GRPC_WEB, GRPC, BARE_GRPC),
     *(JSON, INVOKE),
+    *(USUAL, ARTICLE_A, LITELLM),
 )
 
 

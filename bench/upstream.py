@@ -50,6 +50,7 @@ _FIRST = _HEAD + _delta({"role": "assistant", "content": ""})
 _TOKENS = [_delta({"content": token(number)}) for number in range(MOST)]
 _FINISH = _delta({}, "stop")
 _END = _chunk("[DONE]") + b"0\r\n\r\n"
+_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 
 
 def _last(tokens: int, *, with_usage: bool) -> bytes:
@@ -147,6 +148,9 @@ class _Stream(asyncio.Protocol):
         self._body += body
 
     def on_message_complete(self) -> None:
+        if not self._body:  # a proxy that looks who is there
+            self._transport.write(_NOT_FOUND)
+            return
         if self._upstream.at_once is not None:
             self._kept = self._parser.should_keep_alive()  # told of the message that ends here, and not later
             self._pour(_burst(self._upstream.at_once, with_usage=self._wants_usage()), 0)

@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LOCKS = ("requirements/serve.txt", "requirements/dev.txt", "src/deltawire/providers/local/requirements.txt")
+APART = ("bench/peers/usual.txt", "bench/peers/litellm.txt")
+"""Of environments of their own."""
 
 # Put together here, so that this file does not name them either.
 REGISTRY_HOSTS = tuple(
@@ -52,14 +54,14 @@ def tracked_files() -> list[Path]:
     return [path for name in listing.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", LOCKS + APART)
 def test_every_requirement_of_a_lock_is_pinned_by_hash(lock: str) -> None:
     for requirement in requirements(lock):
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", requirement), requirement
     assert pins(lock)
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", LOCKS + APART)
 def test_a_lock_names_no_address(lock: str) -> None:
     text = (ROOT / lock).read_text()
     assert not re.search(r"[a-z]+://| @ |--(extra-)?index-url|--find-links|(^| )-f ", text, re.MULTILINE)

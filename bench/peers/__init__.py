@@ -1,0 +1,1 @@
+"""Servers that others write or wrote, to be measured beside deltawire; what they need is installed apart."""
