@@ -19,6 +19,7 @@ from pathlib import Path
 
 import uvloop
 
+from bench import imports
 from bench.cpu import two_cores
 from bench.form import FULL, SHORT, Form
 from bench.machine import this_machine
@@ -50,12 +51,15 @@ def main() -> int:
     )
     uvloop.run(_run(form, results, chosen, measurements, cores))
     results.verdicts = verdicts(results)
-    for line in [*table(results), *results.verdicts]:
+    if imports.NAME in (options.measure or ([] if options.only else [imports.NAME])):
+        results.imports = asyncio.run(imports.measure(form.rounds, cores[0]))
+        results.verdicts += imports.verdicts(results.imports)
+    for line in [*table(results), *imports.lines(results.imports), *results.verdicts]:
         print(line)
     if options.json is not None:
         results.write(options.json)
-    faults = [figure.fault for of in results.servers.values() for figures in of.values() for figure in figures]
-    return int(any(fault is not None for fault in faults))
+    found = [*results.imports.values(), *(figures for of in results.servers.values() for figures in of.values())]
+    return int(any(figure.fault is not None for figures in found for figure in figures))
 
 
 def _options() -> argparse.Namespace:
@@ -63,7 +67,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="What servers cost, in one table.")
     names = [server.name for server in SERVERS]
     parser.add_argument("--only", action="append", choices=names, help="measure this server; may be repeated")
-    parser.add_argument("--measure", action="append", choices=MEASUREMENTS, help="only this; may be repeated")
+    parser.add_argument(
+        "--measure", action="append", choices=[*MEASUREMENTS, imports.NAME], help="only this; may be repeated"
+    )
     parser.add_argument("--rounds", type=int, default=form.rounds)
     parser.add_argument("--open-streams", type=int, default=form.open_streams, help="at which memory is measured")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found")

@@ -10,7 +10,6 @@ All rows are of one Python and one environment. Not measured: reading files that
 compiling of Python: a start before the rounds does both.
 """
 
-import argparse
 import asyncio
 import contextlib
 import os
@@ -23,13 +22,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.cpu import on_core, tree_seconds, two_cores
+from bench.cpu import on_core, tree_seconds
 from bench.results import Figure, Metric, spread
 
+NAME = "imports"
 METRICS = (
-    Metric("imports", "cpu_ms", "CPU of a start", "ms", 0),
-    Metric("imports", "wall_ms", "time of a start", "ms", 0),
+    Metric(NAME, "cpu_ms", "CPU", "ms", 0),
+    Metric(NAME, "wall_ms", "time", "ms", 0),
 )
+LABELS = {
+    "lambda": "deltawire without a server, with a key from SSM",
+    "openai+boto3": "`import openai, boto3`, and the same key",
+    "help": "`deltawire --help`",
+    "fastapi": "`import fastapi`",
+    "serve": "`deltawire serve`, until `/healthz` answers",
+}
 _BIN = Path(sys.executable).parent
 _HERE = Path(__file__).parent
 _WITHIN = 60.0
@@ -76,11 +83,13 @@ def verdicts(figures: Mapping[str, Sequence[Figure]]) -> list[str]:
     for row, share, other in LIMITS:
         ours, theirs = spread(figures.get(row, ()), "cpu_ms"), spread(figures.get(other, ()), "cpu_ms")
         if ours is None or theirs is None:
-            lines.append(f"start of {row}: no figure beside {other}: miss")
+            lines.append(f"verdict: start of {row}: no figure beside {other}: miss")
             continue
         ratio = ours.median / theirs.median
         said = f"{ours.median:.0f} ms of CPU, {ratio:.2f} of {other}'s {theirs.median:.0f}"
-        lines.append(f"start of {row}: {said}; target at most {share:g}: {'pass' if ratio <= share else 'miss'}")
+        lines.append(
+            f"verdict: start of {row}: {said}; target at most {share:g}: {'pass' if ratio <= share else 'miss'}"
+        )
     return lines
 
 
@@ -181,19 +190,13 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.imports", description="CPU time of starts.")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    figures = asyncio.run(measure(options.rounds, two_cores()[0]))
+def lines(figures: Mapping[str, Sequence[Figure]]) -> list[str]:
+    """One for each row, for a terminal."""
+    said: list[str] = []
     for name, rounds in figures.items():
-        for fault in {figure.fault for figure in rounds if figure.fault is not None}:
-            print(f"  {name:<13} FAILED: {fault}")
+        said += [f"  {name:<13} FAILED: {fault}" for fault in {figure.fault for figure in rounds} if fault is not None]
         cpu, wall = spread(rounds, "cpu_ms"), spread(rounds, "wall_ms")
         if cpu is not None and wall is not None:
-            print(f"  {name:<13} {cpu.median:6.0f} ms of CPU ({cpu.least:.0f}–{cpu.most:.0f})  in {wall.median:.0f} ms")
-    print(*verdicts(figures), sep="\n")
-
-
-if __name__ == "__main__":
-    main()
+            spent = f"{cpu.median:6.0f} ms of CPU ({cpu.least:.0f}–{cpu.most:.0f})"
+            said.append(f"  {name:<13} {spent}  in {wall.median:.0f} ms")
+    return said

@@ -8,6 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from bench import imports
 from bench.report_page import figures, with_figures
 from bench.report_plots import PLOTS, plot
 from bench.report_svg import svg
@@ -38,6 +39,7 @@ def why_not(results: Results) -> str | None:
         return "; ".join(f"{name} was not measured, {why}" for name, why in results.skipped.items())
     missing = [server.name for server in SERVERS if server.name not in results.servers]
     missing += [name for name in MEASUREMENTS if not any(name in measured for measured in results.servers.values())]
+    missing += [] if results.imports else [imports.NAME]
     if missing:
         return f"not measured: {', '.join(missing)}"
     rounds = [figure for measured in results.servers.values() for of in measured.values() for figure in of]

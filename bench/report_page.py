@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
+from bench import imports
 from bench.report_plots import PLOTS, label, ordered, plot
 from bench.results import METRICS, Metric, Results
 from bench.table import cell, notes
@@ -48,6 +49,9 @@ def figures(results: Results) -> str:
             "### Many at once, and bytes",
             "",
             *_table(results, names, crowds),
+            "### Starts",
+            "",
+            *_starts(results),
             *(f"- {_escaped(textwrap.shorten(note, _LONGEST_NOTE, placeholder=' …'))}" for note in notes(results)),
             "",
             "### Plots",
@@ -83,6 +87,14 @@ def _table(results: Results, names: Sequence[str], metrics: Sequence[Metric]) ->
     for name in names:
         cells = [_escaped(cell(results.figures(name, metric.measurement), metric)) or "–" for metric in metrics]
         lines.append(f"| {label(name)} |" + "".join(f" {each} |" for each in cells))
+    return [*lines, ""]
+
+
+def _starts(results: Results) -> list[str]:
+    lines = ["| |" + "".join(f" {metric.title}, {metric.unit} |" for metric in imports.METRICS), "|---|---:|---:|"]
+    for name, figures in results.imports.items():
+        cells = "".join(f" {_escaped(cell(figures, metric))} |" for metric in imports.METRICS)
+        lines.append(f"| {imports.LABELS[name]} |{cells}")
     return [*lines, ""]
 
 

@@ -82,6 +82,8 @@ class Results(msgspec.Struct):
     open_streams: int = 4000
     """At which the memory was measured."""
     servers: dict[str, dict[str, list[Figure]]] = {}
+    imports: dict[str, list[Figure]] = {}
+    """What starts cost (``imports.py``), by what is started: these are no servers under load."""
     about: dict[str, str] = {}
     """What a reader of a row's figures has to know."""
     skipped: dict[str, str] = {}

@@ -25,7 +25,7 @@ def test_a_start_that_fails_is_no_figure() -> None:
     failed = start(Row([sys.executable, "-c", "import sys; sys.exit('no such parameter')"], {}, whole))
     assert failed == Figure(fault="it ended with 1: no such parameter")
     assert verdicts({"lambda": [failed], "openai+boto3": cost(1000)})[0] == (
-        "start of lambda: no figure beside openai+boto3: miss"
+        "verdict: start of lambda: no figure beside openai+boto3: miss"
     )
 
 
@@ -42,6 +42,6 @@ def test_a_verdict_compares_medians() -> None:
             "fastapi": cost(200),
         }
     ) == [
-        "start of lambda: 500 ms of CPU, 0.50 of openai+boto3's 1000; target at most 0.5: pass",
-        "start of help: 101 ms of CPU, 0.51 of fastapi's 200; target at most 0.5: miss",
+        "verdict: start of lambda: 500 ms of CPU, 0.50 of openai+boto3's 1000; target at most 0.5: pass",
+        "verdict: start of help: 101 ms of CPU, 0.51 of fastapi's 200; target at most 0.5: miss",
     ]

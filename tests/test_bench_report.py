@@ -37,6 +37,7 @@ def sample() -> Results:
         results.add("usual", "paced", Figure({"micros": 1.0}, void="a busy machine"))
         results.add("sse", "starts", Figure({"micros": 400.0, "p50": 20.0, "p99": 41.25}))
     results.add("sse", "memory", Figure({"kib": 22.5}))
+    results.imports = {"help": [Figure({"cpu_ms": each, "wall_ms": each + 1}) for each in (120.0, 130.0)]}
     return results
 
 
@@ -51,6 +52,7 @@ def test_the_page_tells_medians_with_their_ranges_and_what_has_no_figure() -> No
     assert "- `nginx`: passes the upstream's stream through" in lines
     assert "| sse, CPU: 41.0 µs, 3.7 times nginx; target at most 3 times nginx | **missed** |" in lines
     assert "| ndjson | met |" in lines
+    assert "| `deltawire --help` | 125 (120–130) | 126 (121–131) |" in lines
     assert "| nginx, passing through | 11.0 (10.0–12.0) | – | – | – | – |" in lines
     assert "| blocking client, pauses | 1100.0 (1000.0–1200.0)\\* | – | – | – | – |" in lines
     assert "| LiteLLM proxy | FAILED | – | – | – | – |" in lines
@@ -155,6 +157,8 @@ def test_only_a_whole_run_becomes_the_page() -> None:
     for server in SERVERS:
         for measurement in MEASUREMENTS:
             whole.add(server.name, measurement, Figure({"micros": 1.0}))
+    assert why_not(whole) == "not measured: imports"
+    whole.imports = {"help": [Figure({"cpu_ms": 1.0, "wall_ms": 1.0})]}
     assert why_not(whole) is None
     assert "short" in (why_not(Results(whole.machine, {}, 1, "", short=True, servers=whole.servers)) or "")
     skipped = Results(whole.machine, {}, 5, "", servers=whole.servers, skipped={"litellm": "make bench-peers"})
