@@ -15,7 +15,7 @@ from tests.matrix.server import Server, exit_code
 
 from soak.book import Book, Made
 from soak.faults import Card, deck
-from soak.gauges import Memory, descriptors
+from soak.gauges import Memory, descriptors, resident
 from soak.grpc_caller import GrpcCaller
 from soak.http_caller import HttpCaller
 from soak.play import Fault, Play, Scene, Seen
@@ -87,7 +87,8 @@ class Soak:
                 await self._rest()
                 number += 1
                 rest = self.tally.rests[-1]
-                print(f"  round {number}: {time.monotonic() - began:.1f} s, {self.tally.runs} runs, {rest}", flush=True)
+                held = f"{resident(self._server.pid) / 1e6:.1f} MB, {rest}"
+                print(f"  round {number}: {time.monotonic() - began:.1f} s, {self.tally.runs} runs, {held}", flush=True)
         finally:
             watching.cancel()
             await asyncio.wait([watching])

@@ -6,7 +6,7 @@ Where h11, another implementation of RFC 9112, understands the whole of it, it h
 import asyncio
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
@@ -98,13 +98,18 @@ async def _read(connection: Connection) -> Heard:
     status, headers, body, end = 0, "", bytearray(), None
     try:
         await connection.send(_REQUEST)
-        status, headers = connection.status, repr(connection.headers)
+        status, headers = connection.status, repr(_as_h11_writes(connection.headers))
         while part := await connection.read():
             body += part
         connection.let_go()
     except Http1Error as error:
         end = type(error)
     return Heard(status, headers, bytes(body), end)
+
+
+def _as_h11_writes(headers: Mapping[str, str]) -> dict[str, str]:
+    """It has the names of codings, of which the case does not count, in lower case (RFC 9112, §7)."""
+    return {name: value.lower() if name == "transfer-encoding" else value for name, value in headers.items()}
 
 
 async def _inflate(coding: str, parts: Sequence[bytes]) -> tuple[bytes, bool]:
@@ -187,7 +192,7 @@ TARGET = Target(
         _OK + b"content-length: 5\r\n\r\nhello",
         _OK + b"content-length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n",
         _OK + b"connection: close\r\n\r\nhello",
-        _EARLY + _OK + b"Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nx: y\r\n\r\n",
+        _EARLY + _OK + b"Transfer-Encoding: Chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nx: y\r\n\r\n",
         _OK + b"transfer-encoding: chunked\r\n\r\n3;a=\x94\r\nabc\r\n0\r\n\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
         b"HTTP/1.0 502 Bad Gateway\r\n\r\n<html>",
