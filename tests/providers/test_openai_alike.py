@@ -20,8 +20,10 @@ def encoded(text: str, *, spaces: bool = False, ascii_only: bool = False, **othe
 
 
 def learned(data: bytes) -> Alike:
+    """From the second one: of a first text it does not know yet whether another will come."""
     alike = Alike()
-    alike.learn(data, chunks.decode(data))
+    for _ in range(2):
+        alike.learn(data, chunks.decode(data))
     return alike
 
 
@@ -79,12 +81,22 @@ def test_members_of_the_same_name_elsewhere_are_not_taken_for_the_text() -> None
     assert alike.text(before) in (None, "hi")
 
 
+def test_of_the_first_text_it_learns_nothing() -> None:
+    alike = Alike()
+    first, text = encoded("").replace(b'"content"', b'"role":"assistant","content"'), encoded("hi")
+    for data in (first, text):
+        alike.learn(data, chunks.decode(data))
+        assert alike.text(text) is None
+    alike.learn(text, chunks.decode(text))
+    assert alike.text(text) == "hi"
+
+
 def test_half_a_surrogate_pair_is_for_the_whole_decoding() -> None:
     assert learned(encoded("hi")).text(encoded("hi").replace(b'"hi"', b'"\\ud83d"')) is None
 
 
 def test_it_goes_along_with_a_chunk_that_changes_and_gives_up_where_each_does() -> None:
-    alike = Alike()
+    alike = learned(encoded("a"))
     for second in range(100):  # a time that stands in each chunk
         for text in ("a", "b"):
             data = encoded(text, created=second)

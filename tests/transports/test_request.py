@@ -4,7 +4,6 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from starlette.datastructures import Headers
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.admission import cut_short
@@ -17,8 +16,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def read(receives: Receives, length: str | None = None, limit: int = 10) -> bytes:
-    headers = Headers({} if length is None else {"content-length": length})
-    return await read_body(arrived(), headers, receives, HttpSettings(max_body_bytes=limit))
+    headers = [] if length is None else [(b"content-length", length.encode("latin-1"))]
+    return await read_body(arrived(), {"headers": headers}, receives, HttpSettings(max_body_bytes=limit))
 
 
 def arrived() -> Run:
@@ -69,6 +68,6 @@ async def test_a_run_that_is_stopped_waits_for_its_body_no_longer() -> None:
     patience = asyncio.timeout(5)
     with pytest.raises(RunError) as raised:
         async with patience:
-            await read_body(run, Headers({}), never, HttpSettings(body_timeout=60))
+            await read_body(run, {"headers": []}, never, HttpSettings(body_timeout=60))
     assert raised.value.reason is Reason.draining
     assert not patience.expired()

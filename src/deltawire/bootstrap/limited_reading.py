@@ -79,14 +79,19 @@ class LimitedReading(HttpToolsProtocol):
     @override
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
-        self._count(len(url))
+        self._head_size += len(url)
+        if self._head_size > self.limits.max_header_bytes:
+            self._refuse_the_head(self._too_large())
 
     @override
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
-        self._count(len(name) + len(value) + _AROUND_A_FIELD)
-        if len(self.headers) > self.limits.max_headers:
-            self._refuse_the_head(f"The request has more than {self.limits.max_headers} headers (http.max_headers).\n")
+        self._head_size = size = self._head_size + len(name) + len(value) + _AROUND_A_FIELD
+        limits = self.limits
+        if size > limits.max_header_bytes:
+            self._refuse_the_head(self._too_large())
+        if len(self.headers) > limits.max_headers:
+            self._refuse_the_head(f"The request has more than {limits.max_headers} headers (http.max_headers).\n")
 
     @override
     def on_headers_complete(self) -> None:
@@ -119,11 +124,6 @@ class LimitedReading(HttpToolsProtocol):
             self.close_when_sent()
         else:
             self.transport.close()
-
-    def _count(self, size: int) -> None:
-        self._head_size += size
-        if self._head_size > self.limits.max_header_bytes:
-            self._refuse_the_head(self._too_large())
 
     def _expect_the_rest(self) -> None:
         """Once for a head, and once for a body: further bytes win no time."""

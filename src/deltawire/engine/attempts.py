@@ -4,8 +4,9 @@ content."""
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
+from types import TracebackType
 from typing import TypeAlias
 
 from deltawire.domain.errors import Reason, RunError
@@ -18,9 +19,6 @@ from deltawire.engine.hedge import ANOTHER_MAY_DO, Leg, raced
 from deltawire.engine.plan import Model, Way
 
 Stream: TypeAlias = AsyncGenerator[Piece | Completion, None]
-Answering: TypeAlias = tuple[Piece | Completion | None, Callable[[], Awaitable[Piece | Completion]]]
-"""The first piece of an attempt, or its completion, or nothing; and what brings the next one, until it raises
-``StopAsyncIteration``. Not an iterator of both: that would be one more generator for each token to pass."""
 
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 8.0
@@ -50,19 +48,14 @@ class Attempts:
         """The one that is being asked, or has answered."""
         self.count = 0
 
-    @asynccontextmanager
-    async def answer(self) -> AsyncGenerator[Answering, None]:
-        """Ask until an attempt brings content, or ends without any: its first piece, and what brings the next one."""
-        stream, first = await self._begun()
-        async with self._read(stream):
-            yield first, stream.__anext__
+    def answer(self) -> "Answering":
+        """Ask until an attempt brings content, or ends without any."""
+        return Answering(self, self._begun)
 
-    @asynccontextmanager
-    async def again(self, messages: tuple[Message, ...]) -> AsyncGenerator[Answering, None]:
+    def again(self, messages: tuple[Message, ...]) -> "Answering":
         """Ask the model that has answered once more, with these messages after the first ones."""
-        stream = self._plain(replace(self.attempt, messages=(*self.attempt.messages, *messages)))
-        async with self._read(stream):
-            yield await anext(stream, None), stream.__anext__
+        attempt = replace(self.attempt, messages=(*self.attempt.messages, *messages))
+        return Answering(self, partial(self._begun_again, attempt))
 
     async def _begun(self) -> tuple[Stream, Piece | Completion | None]:
         shut = self._turn_to_next()
@@ -75,10 +68,10 @@ class Attempts:
                 self._report_answer()
                 return stream, first
             except RunError as error:
-                self._report(error)
+                self.report(error)
                 failure = error
-            except asyncio.CancelledError:
-                self._report(self._deadline.error)
+            except asyncio.CancelledError as error:
+                self.report(error)
                 claimed = self._deadline.claim_attempt(ANOTHER_MAY_DO) if self._others else None
                 if claimed is None:
                     raise
@@ -86,18 +79,12 @@ class Attempts:
             self._deadline.end_attempt()
             await self._get_ready_after(failure)
 
-    @asynccontextmanager
-    async def _read(self, stream: Stream) -> AsyncGenerator[None, None]:
-        """While the answer is read. The breaker hears how that ends."""
+    async def _begun_again(self, attempt: Attempt) -> tuple[Stream, Piece | Completion | None]:
+        stream = self._plain(attempt)
         try:
-            async with aclosing(stream):
-                yield
-            self._report_completion()
-        except RunError as error:
-            self._report(error)
-            raise
-        except asyncio.CancelledError:
-            self._report(self._deadline.error)
+            return stream, await anext(stream, None)
+        except (RunError, asyncio.CancelledError) as error:
+            self.report(error)
             raise
 
     def _asking(self) -> Stream:
@@ -110,7 +97,9 @@ class Attempts:
     def _plain(self, attempt: Attempt) -> Stream:
         self._count()
         self._deadline.begin_attempt()
-        return self.model.provider.stream(replace(attempt, model=self.model.id))
+        if attempt.model != self.model.id:
+            attempt = replace(attempt, model=self.model.id)
+        return self.model.provider.stream(attempt)
 
     def _leg(self, model: Model, trial: Trial) -> Leg:
         self._count()
@@ -182,10 +171,43 @@ class Attempts:
         if self._trial is not None:
             self._trial.answered()
 
-    def _report_completion(self) -> None:
+    def report_completion(self) -> None:
         if self._trial is not None:
             self._trial.completed()
 
-    def _report(self, error: RunError | None) -> None:
-        if self._trial is not None and error is not None:
-            self._trial.failed(error.reason)
+    def report(self, error: RunError | asyncio.CancelledError) -> None:
+        failure = self._deadline.error if isinstance(error, asyncio.CancelledError) else error
+        if self._trial is not None and failure is not None:
+            self._trial.failed(failure.reason)
+
+
+class Answering:
+    """While an answer is read: ``async with`` gives the first piece, or the completion, or nothing; and what brings the
+    next one, until it raises ``StopAsyncIteration``. Not an iterator of both: that would be one more generator for each
+    token to pass. At the end the attempt is closed, and the breaker hears how it went."""
+
+    __slots__ = ("_attempts", "_begin", "_stream")
+
+    def __init__(
+        self, attempts: Attempts, begin: Callable[[], Awaitable[tuple[Stream, Piece | Completion | None]]]
+    ) -> None:
+        self._attempts = attempts
+        self._begin = begin
+        self._stream: Stream
+
+    async def __aenter__(self) -> tuple[Piece | Completion | None, Callable[[], Awaitable[Piece | Completion]]]:
+        self._stream, first = await self._begin()
+        return first, self._stream.__anext__
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._stream.aclose()
+        except (RunError, asyncio.CancelledError) as failure:
+            self._attempts.report(failure)
+            raise
+        if error is None:
+            self._attempts.report_completion()
+        elif isinstance(error, RunError | asyncio.CancelledError):
+            self._attempts.report(error)

@@ -18,7 +18,7 @@ class SseReader:
     def __init__(self, max_event_bytes: int) -> None:
         self.max_event_bytes = max_event_bytes
         self.overflowed = False
-        self._amid = True  # a part of an event was read already, or whatever else makes a read no whole one
+        self._amid = False  # a part of an event was read already, or whatever else makes a read no whole one
         self._fresh = True  # nothing was read yet but perhaps a part of a byte order mark
         self._swallow_lf = False  # the last read ended in a CR: an LF may belong to it
         self._begun: list[bytes] = []  # the parts of the line that is not complete yet
@@ -34,6 +34,7 @@ class SseReader:
             and b"\r" not in received
             and len(received) <= self.max_event_bytes
         ):
+            self._fresh = False
             data = received[6:-2]
             if b"\n" not in data:
                 if data:

@@ -21,11 +21,12 @@ _string = msgspec.json.Decoder(str).decode
 class Alike:
     """One stream's. It learns from a chunk that was decoded and holds nothing but text."""
 
-    __slots__ = ("_after", "_before", "_begin", "_end", "_patience")
+    __slots__ = ("_after", "_before", "_begin", "_end", "_is_first", "_patience")
 
     def __init__(self) -> None:
         self._know(b"", b"\0")  # with which no JSON ends
         self._patience = _PATIENCE
+        self._is_first = True
 
     def text(self, data: bytes) -> str | None:
         """``None`` where it is not alike."""
@@ -42,6 +43,9 @@ class Alike:
     def learn(self, data: bytes, chunk: chunks.Chunk) -> None:
         """Some servers write what is another in every chunk: after a few lessons that were of no use it learns no
         more."""
+        if self._is_first:  # many answers have but one text, and nothing to learn it for
+            self._is_first = not _text_alone(chunk)
+            return
         if not self._patience or len(data) > _LONGEST or not _text_alone(chunk):
             return
         self._patience -= 1

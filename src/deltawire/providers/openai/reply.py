@@ -105,7 +105,7 @@ class Reply:
         reason = self.finish_reason or FinishReason.unknown
         if self._refusal and reason is FinishReason.stop:
             reason = FinishReason.refusal
-        refusal = foreign_errors.quote("".join(self._refusal), self._foreign.secrets)
+        refusal = foreign_errors.quote("".join(self._refusal), self._foreign.secrets) if self._refusal else None
         return Completion(finish_reason=reason, usage=self.usage, refusal=refusal or None)
 
     def _no_chunk(self, data: bytes, *, last: bool) -> None:

@@ -1,7 +1,10 @@
 """Which of our replies a caller wants (RFC 9110 §12.5.1)."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
+
+_LONGEST_KEPT = 256
 
 
 class _Range(NamedTuple):
@@ -18,6 +21,18 @@ def negotiate(accept: str | None, offered: Sequence[str]) -> str | None:
     """
     if accept is None or not accept.strip():
         return offered[0]
+    if len(accept) > _LONGEST_KEPT:
+        return _negotiated(accept, offered)
+    return _kept(accept, tuple(offered))
+
+
+@lru_cache(maxsize=128)
+def _kept(accept: str, offered: tuple[str, ...]) -> str | None:
+    """A caller sends the same header again and again."""
+    return _negotiated(accept, offered)
+
+
+def _negotiated(accept: str, offered: Sequence[str]) -> str | None:
     ranges = [_range(part) for part in accept.split(",") if part.strip()]
     best, best_quality = None, 0.0
     for media in offered:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
-from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from deltawire.domain.errors import RunError
@@ -19,7 +18,7 @@ from deltawire.transports.article import MAX_TOKENS, SEED, TEMPERATURE, prompt_r
 from deltawire.transports.http.article_events import Encoder
 from deltawire.transports.http.event_stream import SSE, Media, send_events
 from deltawire.transports.http.replies import send_problem
-from deltawire.transports.http.request import cancelled_when_left, must_be_json, read_body
+from deltawire.transports.http.request import cancelled_when_left, must_be_json, read_body, values
 from deltawire.transports.http.settings import HttpSettings
 
 ARTICLE_PATHS = tuple(f"/streaming/{name}{slash}" for name in ("fastapi", "starlette") for slash in ("/", ""))
@@ -55,11 +54,10 @@ class StreamPrompt:
             await self._run(run, scope, receive, send)
 
     async def _run(self, run: Run, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
         try:
             run.admit()
-            must_be_json(headers.getlist("content-type"))
-            body = await read_body(run, headers, receive, self._settings)
+            must_be_json(values(scope, b"content-type"))
+            body = await read_body(run, scope, receive, self._settings)
             request = codec.decode(_requests, body, '{"prompt": "…"}')
             name = prompted(self._engine, self._function)
         except RunError as error:

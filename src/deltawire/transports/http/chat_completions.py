@@ -5,7 +5,6 @@
 
 import time
 
-from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
@@ -16,7 +15,7 @@ from deltawire.transports.http.chat_request import RequestError, chat_request
 from deltawire.transports.http.conversation import Conversation
 from deltawire.transports.http.event_stream import SSE, Media, send_events
 from deltawire.transports.http.replies import Header, send_failure, send_json
-from deltawire.transports.http.request import cancelled_when_left, must_be_json, read_body
+from deltawire.transports.http.request import cancelled_when_left, must_be_json, read_body, values
 from deltawire.transports.http.settings import HttpSettings
 
 _NO_RETRY: Header = (b"x-should-retry", b"false")
@@ -36,11 +35,10 @@ class ChatCompletions:
             await self._run(run, scope, receive, send)
 
     async def _run(self, run: Run, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
         try:
             run.admit()
-            must_be_json(headers.getlist("content-type"))
-            request = chat_request(await read_body(run, headers, receive, self._settings))
+            must_be_json(values(scope, b"content-type"))
+            request = chat_request(await read_body(run, scope, receive, self._settings))
             function = self._engine.plan(request.model).function
             asked = request.run_request(function, self._conversations[request.model])
         except RunError as error:

@@ -15,6 +15,7 @@ from deltawire.engine.engine import Engine
 from deltawire.transports.http.replies import send_problem
 from deltawire.transports.http.request import too_large
 
+_TOLD_IN = (b"expect", b"content-encoding")
 _GZIP = frozenset({"gzip", "x-gzip"})
 _PIECE = 64 * 1024
 _AS_GZIP = 16 + zlib.MAX_WBITS
@@ -31,6 +32,8 @@ class Expectations:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http":
+            return self._app(scope, receive, send)
+        if not any(name in _TOLD_IN for name, _ in scope["headers"]):  # as nearly all are
             return self._app(scope, receive, send)
         headers = Headers(scope=scope)
         unmet = [each for each in _members(headers, "expect") if each != "100-continue"]

@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
 
-from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
@@ -17,7 +16,7 @@ from deltawire.transports.http.accept import negotiate
 from deltawire.transports.http.documents import json_document
 from deltawire.transports.http.event_stream import NDJSON, SSE, TEXT, Media, send_events
 from deltawire.transports.http.replies import NO_STORE, RUN_ID, send_json, send_problem, send_whole
-from deltawire.transports.http.request import JSON, cancelled_when_left, must_be_json, read_body
+from deltawire.transports.http.request import JSON, cancelled_when_left, must_be_json, read_body, values
 from deltawire.transports.http.settings import HttpSettings
 
 _STREAMS: dict[str, Media] = {"text/event-stream": SSE, "application/x-ndjson": NDJSON, "text/plain": TEXT}
@@ -32,14 +31,12 @@ class RunFunction:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        media = negotiate(", ".join(headers.getlist("accept")), _OFFERED)
+        media = negotiate(", ".join(values(scope, b"accept")), _OFFERED)
         stream = _STREAMS.get(media or "")
         with self._engine.arrive(stream.name if stream else "json" if media else "http") as run:
             await self._run(run, media, scope, receive, send)
 
     async def _run(self, run: Run, media: str | None, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
         stream = _STREAMS.get(media or "")
         try:
             run.admit()
@@ -47,8 +44,8 @@ class RunFunction:
                 raise RunError(
                     Reason.not_acceptable, f"no reply suits the Accept header; offered: {', '.join(_OFFERED)}"
                 )
-            must_be_json(headers.getlist("content-type"))
-            request = codec.run_request(await read_body(run, headers, receive, self._settings))
+            must_be_json(values(scope, b"content-type"))
+            request = codec.run_request(await read_body(run, scope, receive, self._settings))
         except RunError as error:
             await send_problem(send, run.refuse(error))
             return

@@ -6,16 +6,18 @@ this machine: a page whose name was rebound to 127.0.0.1 gives itself away by it
 """
 
 from collections.abc import Awaitable, Iterable
+from functools import lru_cache
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Engine
 from deltawire.transports.http.replies import replying, send_problem
+from deltawire.transports.http.request import values
 from deltawire.transports.http.settings import HttpSettings
 
+_LONGEST_KEPT = 256
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -32,13 +34,14 @@ class Guard:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] in ("http", "websocket"):
-            headers = Headers(scope=scope)
+            hosts = values(scope, b"host")
+            host = hosts[0] if hosts else None
             try:
-                if len(headers.getlist("host")) > 1:  # RFC 9112 §3.2: which of them a proxy has looked at, nobody knows
+                if len(hosts) > 1:  # RFC 9112 §3.2: which of them a proxy has looked at, nobody knows
                     raise RunError(Reason.invalid_input, "the request has more than one Host header: send one")
-                self._check_host(headers.get("host"))
+                self._check_host(host)
                 if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-                    self._check_origin(headers.getlist("origin"), headers.get("host"))
+                    self._check_origin(values(scope, b"origin"), host)
             except RunError as error:
                 return send_problem(replying(scope, send), self._engine.arrive("http").refuse(error))
         return self._app(scope, receive, send)  # no coroutine of ours lies beneath a stream
@@ -72,6 +75,16 @@ def _same(origin: str, host: str) -> bool:
 
 
 def _name_and_port(scheme: str, authority: str) -> tuple[str, int | None]:
+    return _kept(scheme, authority) if len(authority) < _LONGEST_KEPT else _parsed(scheme, authority)
+
+
+@lru_cache(maxsize=128)
+def _kept(scheme: str, authority: str) -> tuple[str, int | None]:
+    """A caller sends the same again and again."""
+    return _parsed(scheme, authority)
+
+
+def _parsed(scheme: str, authority: str) -> tuple[str, int | None]:
     try:
         parts = urlsplit(f"//{authority}")  # knows brackets and letter case; a user or a path is in no Host or Origin
         return (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(scheme)

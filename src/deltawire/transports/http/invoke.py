@@ -2,7 +2,6 @@
 
 import msgspec
 from msgspec import Raw
-from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from deltawire.domain.errors import RunError
@@ -28,7 +27,7 @@ class Invoke:
     async def _run(self, run: Run, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             run.admit()
-            body = await read_body(run, Headers(scope=scope), receive, self._settings)
+            body = await read_body(run, scope, receive, self._settings)
             request = codec.invoke_request(body)
         except RunError as error:
             await send_problem(send, run.refuse(error))

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from functools import partial
 
-from starlette.datastructures import Headers
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Run
@@ -17,6 +16,11 @@ WHY = "deltawire.why"
 """In a message that the connection is over: why our own server has ended it, where it was not the caller."""
 
 
+def values(scope: Scope, name: bytes) -> list[str]:
+    """Of a header, by its name in lower case: each line's."""
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
 def must_be_json(content_types: Iterable[str]) -> None:
     """A body without a type is taken for JSON; a wrong type is a mistake, and how a foreign page's form would come."""
     for content_type in content_types:
@@ -26,11 +30,11 @@ def must_be_json(content_types: Iterable[str]) -> None:
         raise RunError(Reason.unsupported_media, f"the body's content-type is '{media[:80]}'; send {JSON}")
 
 
-async def read_body(run: Run, headers: Headers, receive: Receive, settings: HttpSettings) -> bytes:
+async def read_body(run: Run, scope: Scope, receive: Receive, settings: HttpSettings) -> bytes:
     """The whole body. Raises ``RunError``: request_too_large, request_timeout, canceled if the caller leaves, and that
     for which the run is stopped meanwhile."""
     limit = settings.max_body_bytes
-    announced = headers.get("content-length", "").lstrip("0")
+    announced = next(iter(values(scope, b"content-length")), "").lstrip("0")
     if announced.isdecimal() and (len(announced) > _LONGEST_LENGTH or int(announced) > limit):
         raise too_large(limit)
     try:

@@ -63,12 +63,11 @@ class UnaryCall:
             await self._run(run, wire, scope, receive, send)
 
     async def _run(self, run: Run, wire: UnaryWire, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
         try:
             if self._procedure.has_runs:
                 run.admit()
-            timeout = wire.timeout(headers)
-            read = await _reading(run, wire, headers, receive, self._settings)
+            timeout = wire.timeout(Headers(scope=scope))
+            read = await _reading(run, wire, scope, receive, self._settings)
             answer = self._procedure.prepare(run, read, timeout)
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
@@ -101,11 +100,10 @@ class StreamCall:
             await self._run(run, wire, scope, receive, send)
 
     async def _run(self, run: Run, wire: StreamWire, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
         try:
             run.admit()
-            timeout = wire.timeout(headers)
-            read = await _reading(run, wire, headers, receive, self._settings)
+            timeout = wire.timeout(Headers(scope=scope))
+            read = await _reading(run, wire, scope, receive, self._settings)
             events = self._procedure.events(run, read, timeout)
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
@@ -118,8 +116,9 @@ def _by_content_type(wires: Sequence[_W]) -> dict[str, _W]:
     return {wire.content_type: wire for wire in wires}
 
 
-async def _reading(run: Run, wire: Wire, headers: Headers, receive: Receive, settings: HttpSettings) -> Read:
-    message = wire.message(headers, await read_body(run, headers, receive, settings), settings.max_body_bytes)
+async def _reading(run: Run, wire: Wire, scope: Scope, receive: Receive, settings: HttpSettings) -> Read:
+    body = await read_body(run, scope, receive, settings)
+    message = wire.message(Headers(scope=scope), body, settings.max_body_bytes)
 
     def read(empty: Message) -> None:
         wire.encoding.parse(empty, message)
