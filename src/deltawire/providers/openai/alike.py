@@ -42,7 +42,7 @@ class Alike:
     def learn(self, data: bytes, chunk: chunks.Chunk) -> None:
         """Some servers write what is another in every chunk: after a few lessons that were of no use it learns no
         more."""
-        if not self._patience or len(data) > _LONGEST or not _text_alone(chunk):
+        if not self._patience or len(data) > _LONGEST or _text_alone(chunk) in (None, "", _OTHER):
             return
         self._patience -= 1
         found = _CONTENT.search(data)
@@ -50,7 +50,10 @@ class Alike:
             return
         before, after = data[: found.start(1)], data[found.end(1) :]
         # A text in that place has to be the content, and to change nothing else. There may be two members of that name.
-        other = chunks.decode(b'%b"%b"%b' % (before, _OTHER.encode(), after))
+        try:
+            other = chunks.decode(b'%b"%b"%b' % (before, _OTHER.encode(), after))
+        except (ValueError, RecursionError):  # one that takes more had read it, for half a surrogate pair
+            return
         if _text_alone(other) == _OTHER:
             self._know(before, after)
 
