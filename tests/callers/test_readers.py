@@ -83,6 +83,23 @@ def test_a_stream_of_somebody_elses_events_is_none_of_ours() -> None:
     assert failed.value.reason == "not_deltawire"
 
 
+@pytest.mark.parametrize("reader", [readers.Sse, readers.Ndjson, readers.Whole, readers.Bare, readers.connect])
+def test_what_has_no_end_is_not_held_for_ever(reader: Callable[[], Reader]) -> None:
+    endless, megabyte = reader(), b"\x20" * (1024 * 1024)
+    with pytest.raises(CallFailedError, match="more than 64 MiB"):
+        for _ in range(66):
+            endless.feed(megabyte)
+
+
+@pytest.mark.parametrize(("reader", "frame"), [(readers.Sse, b"data: %b\n\n"), (readers.Bare, b"%b")])
+def test_json_deeper_than_anybody_reads_is_none_of_ours(reader: Callable[[], Reader], frame: bytes) -> None:
+    deep = reader()
+    with pytest.raises(CallFailedError) as failed:
+        deep.feed(frame % (b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"))
+        deep.end()
+    assert failed.value.reason == "not_deltawire"
+
+
 def test_a_document_is_whole_at_its_end() -> None:
     reader = readers.Whole()
     assert reader.feed(b'{"type":"finished","finish_reason":"stop",') == 0
