@@ -44,7 +44,7 @@ ASKED = ("--function", "say", "--input", '{"message":"hi"}')
 PACED: list[Step] = [head(), *(step for number in range(12) for step in (text(f"{number} "), delay(0.03)))]
 """Its subject is time: how pieces stand apart."""
 
-DEEP = b"[" * 20_000 + b"]" * 20_000
+DEEP = b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"
 """Deeper than any reader goes."""
 
 

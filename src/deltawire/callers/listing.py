@@ -9,7 +9,6 @@ from deltawire.callers.answer import Answer, CallFailedError
 from deltawire.callers.deployment import Deployment
 from deltawire.callers.line import Line
 
-
 _LONGEST = 16 * 1024 * 1024
 
 

@@ -172,20 +172,20 @@ class _Enveloped:
         self._begun = bytearray()
 
     def feed(self, data: bytes) -> int:
-        _collect(self._begun, data)
-        data = self._begun
+        begun = self._begun
+        _collect(begun, data)
         at = pieces = 0
-        while len(data) >= at + _HEAD:
-            end = at + _HEAD + int.from_bytes(data[at + 1 : at + _HEAD])
-            if len(data) < end:
+        while len(begun) >= at + _HEAD:
+            end = at + _HEAD + int.from_bytes(begun[at + 1 : at + _HEAD])
+            if len(begun) < end:
                 break
-            if data[at]:
+            if begun[at]:
                 self.over = True
-                self._end_of(bytes(data[at + _HEAD : end]))
+                self._end_of(bytes(begun[at + _HEAD : end]))
             else:
-                pieces += self._message(bytes(data[at + _HEAD : end]))
+                pieces += self._message(bytes(begun[at + _HEAD : end]))
             at = end
-        del data[:at]
+        del begun[:at]
         return pieces
 
     def end(self) -> None:
