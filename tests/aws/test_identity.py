@@ -82,6 +82,8 @@ async def test_an_endpoint_that_hands_out_nothing_says_so() -> None:
         assert await told(environment) == f"{here} answered 403"
         upstream.script(reply(200, b'{"AccessKeyId":"ASIA"}'))
         assert await told(environment) == f"{here} answered with none"
+        upstream.script(reply(200, b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"))
+        assert await told(environment) == f"{here} answered with none"
 
 
 @pytest.mark.parametrize("url", ["http://example.com/role", "ftp://127.0.0.1/role", "http://[/"])

@@ -16,6 +16,7 @@ US = {
     "AWS_REGION": "eu-west-1",
 }
 FOUND = reply(200, b'{"Parameter":{"Name":"/key","Type":"SecureString","Value":"sk-1","Version":1}}')
+DEEP = b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"
 
 
 def refusal(code: str, message: str = "", status: int = 400) -> Step:
@@ -72,7 +73,9 @@ async def test_a_secret_of_secrets_manager_is_its_text_or_the_value_of_one_key(w
         ("k#key", b'{"SecretString":"sk-3"}', "which is no JSON object, so that it has no key key"),
         ("k", b'{"SecretBinary":"c2stMw=="}', "which holds bytes and no text"),
         ("k", b"<html>", "and what secretsmanager answers for it is not understood"),
+        ("k", DEEP, "and what secretsmanager answers for it is not understood"),
     ],
+    ids=["no key", "no object", "bytes", "page", "deep"],
 )
 async def test_a_secret_without_such_a_text_is_an_error_that_does_not_tell_it(
     written: str, body: bytes, told: str
@@ -115,6 +118,12 @@ async def test_a_refusal_says_what_to_mend(code: str, message: str, told: str) -
         assert len(upstream.requests) == 1
 
 
+async def test_a_refusal_deeper_than_anybody_reads_is_one() -> None:
+    async with Upstream() as upstream:
+        upstream.script(reply(400, DEEP))
+        assert await refused(at(upstream)) == "and AWS refuses it with 400"
+
+
 @pytest.mark.parametrize(
     "first", [refusal("ThrottlingException"), refusal("InternalServerError", status=500), reply(503, b"")]
 )
@@ -150,8 +159,20 @@ async def test_a_store_that_says_nothing_is_left() -> None:
     ("environment", "told"),
     [
         ({**US, "AWS_REGION": ""}, "and no AWS region is set: set AWS_REGION"),
+        ({**US, "AWS_REGION": "example.com/"}, "and 'example.com/' is no AWS region: look into its ARN, or AWS_REGION"),
         ({**US, "AWS_ENDPOINT_URL": "ssm.local"}, "and AWS_ENDPOINT_URL is no http(s) URL"),
     ],
 )
-async def test_what_is_missing_is_said_before_anybody_is_asked(environment: dict[str, str], told: str) -> None:
+async def test_what_is_missing_or_wrong_is_said_before_anybody_is_asked(environment: dict[str, str], told: str) -> None:
     assert await refused(environment) == told
+
+
+@pytest.mark.parametrize("name", ["/key\n", "/key\ud800"])
+async def test_a_name_that_none_has_is_not_asked_for(name: str) -> None:
+    with pytest.raises(AwsError, match="whose name holds characters that none has"):
+        await fetch("ssm", name, US)
+
+
+async def test_what_an_arn_names_becomes_no_other_host() -> None:
+    with pytest.raises(AwsError, match="'a b' is no AWS region"):
+        await fetch("ssm", "arn:aws:ssm:a b:123456789012:parameter/key", US)

@@ -44,6 +44,12 @@ def written(wire: Streamed, *events: Event) -> bytes:
     return b"".join(heartbeat + wire.media.encode(event) for event in events)
 
 
+def read_whole(reader: Reader, body: bytes) -> int:
+    pieces = reader.feed(body)
+    reader.end()
+    return pieces
+
+
 @every_stream
 @pytest.mark.parametrize("step", [1, 7, 10_000])
 def test_each_piece_counts_once_wherever_reads_are_cut(wire: Streamed, step: int) -> None:
@@ -80,6 +86,21 @@ def test_an_answer_of_no_pieces_is_one(wire: Streamed) -> None:
 def test_a_stream_of_somebody_elses_events_is_none_of_ours() -> None:
     with pytest.raises(CallFailedError) as failed:
         readers.Sse().feed(b"data: hello\n\n")
+    assert failed.value.reason == "not_deltawire"
+
+
+@pytest.mark.parametrize("reader", [readers.Sse, readers.Ndjson, readers.Whole, readers.Bare, readers.connect])
+def test_what_has_no_end_is_not_held_for_ever(reader: Callable[[], Reader]) -> None:
+    endless, megabyte = reader(), b"\x20" * (1024 * 1024)
+    with pytest.raises(CallFailedError, match="more than 64 MiB"):
+        sum(endless.feed(megabyte) for _ in range(66))
+
+
+@pytest.mark.parametrize(("reader", "frame"), [(readers.Sse, b"data: %b\n\n"), (readers.Bare, b"%b")])
+def test_json_deeper_than_anybody_reads_is_none_of_ours(reader: Callable[[], Reader], frame: bytes) -> None:
+    deep = frame % (b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}")
+    with pytest.raises(CallFailedError) as failed:
+        read_whole(reader(), deep)
     assert failed.value.reason == "not_deltawire"
 
 

@@ -44,6 +44,9 @@ ASKED = ("--function", "say", "--input", '{"message":"hi"}')
 PACED: list[Step] = [head(), *(step for number in range(12) for step in (text(f"{number} "), delay(0.03)))]
 """Its subject is time: how pieces stand apart."""
 
+DEEP = b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"
+"""Deeper than any reader goes."""
+
 
 class Deployed(NamedTuple):
     """The real server, on a scripted upstream."""
@@ -270,7 +273,11 @@ async def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
         (reply(404, b"<html>", headers={"server": "Apache"}), "status 404 from Apache: nothing is served there"),
         (reply(200, b"<html>"), "GET /v1/functions answers, but not as deltawire does"),
         (reply(301, b"", headers={"location": "https://x/"}), "status 301: it points to https://x/: name that URL"),
+        (reply(500, DEEP), "status 500: its reply is none of deltawire's"),
+        (reply(200, b'{"functions":[],"x":%b}' % DEEP), "GET /v1/functions answers, but not as deltawire does"),
+        (reply(200, b" " * 17 * 1024 * 1024), "GET /v1/functions answers, but not as deltawire does"),
     ],
+    ids=["401", "404", "page", "301", "500", "deep", "long"],
 )
 async def test_what_is_no_deltawire_is_told_before_a_call(tmp_path: Path, steps: Step, complaint: str) -> None:
     async with lying() as (server, url):
@@ -279,6 +286,22 @@ async def test_what_is_no_deltawire_is_told_before_a_call(tmp_path: Path, steps:
         assert [request.method for request in server.requests] == ["GET"]
     assert ended.code == 1
     assert ended.complaint.startswith(f"deltawire: {url}: {complaint}")
+
+
+async def test_a_list_that_never_comes_is_not_waited_for(tmp_path: Path) -> None:
+    async with lying() as (server, url):
+        server.always(head(), silence())
+        ended = await deltawire("bench", url, "--timeout", "0.2", cwd=tmp_path)
+        await server.all_left()
+    assert (ended.code, "did not come within 0.2 s" in ended.complaint) == (1, True)
+
+
+async def test_somebody_elses_schema_is_told_with_the_way_out(tmp_path: Path) -> None:
+    schema = {"type": "object", "required": ["a"], "properties": {"a": True}}
+    async with lying() as (server, url):
+        server.always(reply(200, json.dumps({"functions": [{"name": "chat", "input": schema}]}).encode()))
+        ended = await deltawire("bench", url, cwd=tmp_path)
+    assert (ended.code, "give it --input" in ended.complaint) == (2, True)
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_told_with_the_way_out(tmp_path: Path) -> None:

@@ -91,8 +91,24 @@ def test_of_the_first_text_it_learns_nothing() -> None:
     assert alike.text(text) == "hi"
 
 
+def test_a_text_that_is_the_probe_itself_proves_nothing() -> None:
+    data = encoded("another text", system={"content": "hi"}).replace(b'"content":"another', b'"content":\t"another')
+    assert learned(data).text(data) is None
+
+
 def test_half_a_surrogate_pair_is_for_the_whole_decoding() -> None:
     assert learned(encoded("hi")).text(encoded("hi").replace(b'"hi"', b'"\\ud83d"')) is None
+
+
+def test_a_lesson_whose_chunk_only_the_looser_decoder_reads_does_no_harm() -> None:
+    odd = encoded("hi", number=0).replace(b'"index":0', b'"index":"0"').replace(b'"number":0', b'"number":1e999')
+    strange = odd.replace(b'"hi"', b'"\\ud83d"')
+    assert learned(strange).text(strange) is None
+
+
+def test_one_oddity_in_a_chunk_does_not_hide_another() -> None:
+    odd = encoded("hi", number=0).replace(b'"index":0', b'"index":"0"').replace(b'"number":0', b'"number":NaN')
+    assert whole(odd) == "hi"
 
 
 def test_it_goes_along_with_a_chunk_that_changes_and_gives_up_where_each_does() -> None:

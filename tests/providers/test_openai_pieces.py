@@ -56,6 +56,18 @@ def test_kinds_keep_their_order_and_no_character_is_joined_across_kinds(parts: l
     assert merged == [(kind, whole(run)) for kind, run in runs]
 
 
+@pytest.mark.parametrize("kind", [Text, Reasoning])
+@pytest.mark.parametrize("unit", ["", "a", "🙂"])
+def test_one_text_by_itself_is_the_same_as_adding_it_and_taking(kind: Kind, unit: str) -> None:
+    long, short = Merger(), Merger()
+    for merger in (long, short):
+        merger.add(kind, "\ud83d")
+        assert merger.take() == []
+    if unit:
+        long.add(Text, unit)
+    assert (short.one(unit), short.take(last=True)) == (long.take(), long.take(last=True))
+
+
 @pytest.mark.parametrize("unit", ["a", "é", "🙂", "a🙂"])
 def test_a_long_text_is_cut_into_pieces_of_at_most_64_kib(unit: str) -> None:
     merger = Merger()

@@ -98,7 +98,7 @@ async def _handed(url: str, environment: Mapping[str, str]) -> Credentials:
         handed = msgspec.json.decode(answer.body, type=_Handed) if answer.status == 200 else None
     except Http1Error as error:
         raise AwsError(f"{here} cannot be asked: {error}") from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise AwsError(f"{here} answered with none") from None
     if handed is None:
         raise AwsError(f"{here} answered {answer.status}")

@@ -5,6 +5,7 @@ In: the name of a secret. Out: its value, decrypted, or an ``AwsError`` that nam
 
 import asyncio
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +36,9 @@ _WRONG_US = (
     "MissingAuthenticationToken",
     "InvalidAccessKeyId",
 )
+
+
+_REGION = re.compile("[a-z0-9-]+")
 
 
 class _Parameter(msgspec.Struct, rename="pascal"):
@@ -93,14 +97,18 @@ async def fetch(kind: Kind, name: str, environment: Mapping[str, str], seconds: 
     name, _, key = name.partition("#") if kind == "secretsmanager" else (name, "", "")
     if not name:
         raise AwsError("which has no name")
+    if not name.isprintable():
+        raise AwsError("whose name holds characters that none has")
     scope = Scope(_region_in(name) or region(environment), store.service)
+    if not _REGION.fullmatch(scope.region):  # it becomes a part of a host's name
+        raise AwsError(f"and {scope.region!r} is no AWS region: look into its ARN, or AWS_REGION")
     us = await credentials(environment)
     answer = await _asked(store, name, scope, us, _url(store, scope, environment), seconds)
     if answer.status != 200:
         raise _refused(store, answer, scope, us)
     try:
         found = msgspec.json.decode(answer.body, type=_Found)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise AwsError(f"and what {store.service} answers for it is not understood") from None
     value = found.parameter.value if found.parameter is not None else found.secret_string
     if value is None:
@@ -173,7 +181,7 @@ def _words(answer: Answer) -> str:
 def _refusal(answer: Answer) -> _Refusal:
     try:
         return msgspec.json.decode(answer.body, type=_Refusal)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _Refusal()
 
 
@@ -186,7 +194,7 @@ def _region_in(name: str) -> str | None:
 def _at(key: str, value: str) -> str:
     try:
         values = msgspec.json.decode(value, type=dict[str, object])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise AwsError(f"which is no JSON object, so that it has no key {key}") from None
     found = values.get(key)
     if not isinstance(found, str):

@@ -33,7 +33,7 @@ class _Problem(msgspec.Struct):
 
 def from_status(status: int, headers: Mapping[str, str], body: bytes) -> CallFailedError:
     """Of a reply that is none of ours, or a problem document. ``headers`` have their names in lower case."""
-    with suppress(msgspec.DecodeError):
+    with suppress(msgspec.DecodeError, RecursionError):
         problem = msgspec.json.decode(body, type=_Problem)
         return CallFailedError(problem.reason, problem.detail)
     who = f" from {headers['server'][:80]}" if "server" in headers else ""

@@ -44,7 +44,7 @@ class HttpCaller:
             if reply.content_type != asked.answers:
                 raise failures.not_ours(reply.content_type, asked.answers)
             await _read(reply, asked.reader(), answer)
-        except (DecodeError, msgspec.DecodeError, binascii.Error):
+        except (DecodeError, msgspec.DecodeError, RecursionError, binascii.Error):
             raise CallFailedError("not_deltawire", "its reply is not what deltawire writes on this wire") from None
         finally:
             reply.leave()

@@ -5,7 +5,7 @@ In: what one network read brought. Out: how many pieces of an answer it complete
 
 import base64
 from collections.abc import Callable
-from typing import Protocol
+from typing import Annotated, Protocol
 from urllib.parse import unquote
 
 import msgspec
@@ -15,7 +15,8 @@ from deltawire.callers.answer import CallFailedError
 from deltawire.providers.sse_reader import SseReader
 from deltawire.v1 import functions_pb2 as pb
 
-_LONGEST_EVENT = 64 * 1024 * 1024
+_LONGEST = 64 * 1024 * 1024
+"""Bytes of one event, or of a document."""
 _HEAD = 5
 _CONNECT_END = 2
 _TRAILERS = 0x80
@@ -42,7 +43,7 @@ class Reader(Protocol):
 
 
 class _Usage(msgspec.Struct):
-    output_tokens: int
+    output_tokens: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class _Event(msgspec.Struct):
@@ -68,7 +69,7 @@ class EventReader:
     def event(self, data: bytes) -> int:
         try:
             event = _events.decode(data)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             raise CallFailedError("not_deltawire", "an event of the stream is none of deltawire's") from None
         if event.reason is not None:
             self.over = True
@@ -86,19 +87,26 @@ class EventReader:
 class Sse(EventReader):
     def __init__(self) -> None:
         super().__init__()
-        self._reader = SseReader(_LONGEST_EVENT)
+        self._reader = SseReader(_LONGEST)
 
     def feed(self, data: bytes) -> int:
-        return sum(map(self.event, self._reader.feed(data)))
+        pieces = sum(map(self.event, self._reader.feed(data)))
+        if self._reader.overflowed:
+            raise _too_long()
+        return pieces
 
 
 class Ndjson(EventReader):
     def __init__(self) -> None:
         super().__init__()
-        self._begun = b""
+        self._begun = bytearray()
 
     def feed(self, data: bytes) -> int:
-        *lines, self._begun = (self._begun + data).split(b"\n")
+        _collect(self._begun, data)
+        if b"\n" not in data:
+            return 0
+        *lines, begun = bytes(self._begun).split(b"\n")
+        self._begun = bytearray(begun)
         return sum(self.event(line) for line in lines if line.strip())
 
 
@@ -122,14 +130,14 @@ class Whole(EventReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts: list[bytes] = []
+        self._document = bytearray()
 
     def feed(self, data: bytes) -> int:
-        self._parts.append(data)
+        _collect(self._document, data)
         return 0
 
     def end(self) -> None:
-        self.event(b"".join(self._parts))
+        self.event(bytes(self._document))
         super().end()
 
 
@@ -140,16 +148,16 @@ class Bare:
 
     def __init__(self) -> None:
         self.over = False
-        self._parts: list[bytes] = []
+        self._document = bytearray()
 
     def feed(self, data: bytes) -> int:
-        self._parts.append(data)
+        _collect(self._document, data)
         return 0
 
     def end(self) -> None:
         try:
-            msgspec.json.decode(b"".join(self._parts))
-        except msgspec.DecodeError:
+            msgspec.json.decode(self._document)
+        except (msgspec.DecodeError, RecursionError):
             raise CallFailedError("not_deltawire", "its reply is no JSON: is that deltawire?") from None
         self.over = True
 
@@ -161,22 +169,23 @@ class _Enveloped:
         self.over = False
         self.tokens: int | None = None
         self._end_of = end_of
-        self._begun = b""
+        self._begun = bytearray()
 
     def feed(self, data: bytes) -> int:
-        data = self._begun + data
+        begun = self._begun
+        _collect(begun, data)
         at = pieces = 0
-        while len(data) >= at + _HEAD:
-            end = at + _HEAD + int.from_bytes(data[at + 1 : at + _HEAD])
-            if len(data) < end:
+        while len(begun) >= at + _HEAD:
+            end = at + _HEAD + int.from_bytes(begun[at + 1 : at + _HEAD])
+            if len(begun) < end:
                 break
-            if data[at]:
+            if begun[at]:
                 self.over = True
-                self._end_of(data[at + _HEAD : end])
+                self._end_of(bytes(begun[at + _HEAD : end]))
             else:
-                pieces += self._message(data[at + _HEAD : end])
+                pieces += self._message(bytes(begun[at + _HEAD : end]))
             at = end
-        self._begun = data[at:]
+        del begun[:at]
         return pieces
 
     def end(self) -> None:
@@ -186,6 +195,18 @@ class _Enveloped:
     def _message(self, encoded: bytes) -> int:
         piece, self.tokens = read_event(pb.Event.FromString(encoded))
         return piece
+
+
+def _collect(begun: bytearray, data: bytes) -> None:
+    """Raises ``CallFailedError`` where that has no end."""
+    begun += data
+    if len(begun) > _LONGEST:
+        raise _too_long()
+
+
+def _too_long() -> CallFailedError:
+    message = f"it sends more than {_LONGEST // (1024 * 1024)} MiB that never become an event: is that deltawire?"
+    return CallFailedError("not_deltawire", message)
 
 
 def read_event(event: pb.Event) -> tuple[bool, int | None]:

@@ -92,7 +92,7 @@ async def _measured(
     from deltawire.cli.terminal import complain
 
     try:
-        call = await _call(deployment, *asked, over_grpc=screen.wire == "grpc")
+        call = await _call(deployment, *asked, seconds=load.plan.timeout, over_grpc=screen.wire == "grpc")
     except CallFailedError as error:
         complain(f"{deployment.shown}: {error.message}")
         return False
@@ -106,20 +106,35 @@ async def _measured(
 
 
 async def _call(
-    deployment: "Deployment", function: str | None, given: bytes | None, max_tokens: int | None, *, over_grpc: bool
+    deployment: "Deployment",
+    function: str | None,
+    given: bytes | None,
+    max_tokens: int | None,
+    *,
+    seconds: float,
+    over_grpc: bool,
 ) -> "Call":
     """Where both function and input are named, nobody is asked for them. Raises ``CallFailedError``."""
-    import msgspec
-
     from deltawire.callers.answer import Call
     from deltawire.callers.listing import listed
-    from deltawire.cli.sample import sample_input
 
     if function is None or given is None:
-        chosen = _chosen(function, await listed(deployment, over_grpc=over_grpc))
+        chosen = _chosen(function, await listed(deployment, seconds, over_grpc=over_grpc))
         function = chosen.name
-        given = msgspec.json.encode(sample_input(chosen.input)) if given is None else given
+        given = _sample(chosen) if given is None else given
     return Call(function, given, max_tokens)
+
+
+def _sample(function: "Listed") -> bytes:
+    import msgspec
+
+    from deltawire.cli.sample import sample_input
+    from deltawire.domain.errors import DeclarationError
+
+    try:
+        return msgspec.json.encode(sample_input(function.input))
+    except (LookupError, TypeError, AttributeError):  # somebody else's schema
+        raise DeclarationError(f"what '{function.name}' takes is not clear from its schema: give it --input") from None
 
 
 def _chosen(name: str | None, known: "list[Listed]") -> "Listed":

@@ -46,7 +46,7 @@ class Alike:
         if self._is_first:  # many answers have but one text, and nothing to learn it for
             self._is_first = not _text_alone(chunk)
             return
-        if not self._patience or len(data) > _LONGEST or not _text_alone(chunk):
+        if not self._patience or len(data) > _LONGEST or _text_alone(chunk) in (None, "", _OTHER):
             return
         self._patience -= 1
         found = _CONTENT.search(data)
@@ -54,7 +54,10 @@ class Alike:
             return
         before, after = data[: found.start(1)], data[found.end(1) :]
         # A text in that place has to be the content, and to change nothing else. There may be two members of that name.
-        other = chunks.decode(b'%b"%b"%b' % (before, _OTHER.encode(), after))
+        try:
+            other = chunks.decode(b'%b"%b"%b' % (before, _OTHER.encode(), after))
+        except (ValueError, RecursionError):  # one that takes more had read it, for half a surrogate pair
+            return
         if _text_alone(other) == _OTHER:
             self._know(before, after)
 

@@ -70,18 +70,23 @@ def decode(data: bytes) -> Chunk:
     """Raises ``ValueError`` (of which msgspec's errors are kinds) for what is no chunk."""
     try:
         chunk = _decoder.decode(data)
-    except msgspec.ValidationError:
-        chunk = _loosely(msgspec.json.decode(data))
+    except msgspec.DecodeError:  # or what it is not, where it is JSON
+        chunk = _loosely(_parsed(data))
+    if chunk.choices is None and chunk.error is None:
+        chunk.error = _bare_error(data)
+    return chunk
+
+
+def _parsed(data: bytes) -> object:
+    try:
+        return msgspec.json.decode(data)
     except msgspec.DecodeError:
         # A server that escapes every UTF-16 unit by itself may cut a surrogate pair over two chunks. msgspec refuses
         # the half, json keeps it; the pieces are put together again before anybody sees them. Servers in Python write
         # NaN and Infinity, beside the text, where JSON has no such numbers.
         if not _PYTHONS_JSON.search(data):
             raise
-        chunk = _loosely(json.loads(data))
-    if chunk.choices is None and chunk.error is None:
-        chunk.error = _bare_error(data)
-    return chunk
+        return json.loads(data)
 
 
 def _loosely(read: object) -> Chunk:

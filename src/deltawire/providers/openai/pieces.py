@@ -31,8 +31,8 @@ class Merger:
         """The same as adding this text, of which no half is missing, and taking what has come: nearly every read."""
         if not self._half and len(text) <= _MOST // 4:
             return [Text(text)] if text else []
-        self._parts.append(text)
-        self._kind = Text
+        if text:
+            self.add(Text, text)
         return self.take()
 
     def take(self, *, last: bool = False) -> list[Piece]:
