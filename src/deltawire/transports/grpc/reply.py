@@ -175,6 +175,8 @@ class Reply:
                 timer.cancel()
         if self._progress is not None:
             self._progress.stop()
+        if self._room is not None:  # the call is gone, or about to be; nobody waits for this any more
+            self._room.add_done_callback(_looked_at)
 
     def _taken(self) -> int | None:
         return self._written if self.writing else None
@@ -197,6 +199,11 @@ class Reply:
 def _passed_on(future: "asyncio.Future[object]") -> Generator["asyncio.Future[object]", None, None]:
     """Wait for a future that a coroutine of gRPC has yielded, as a task of its own would."""
     yield future
+
+
+def _looked_at(future: "asyncio.Future[object]") -> None:
+    """That it has failed, gRPC tells in its own way; asyncio would log it as an error that everybody has missed."""
+    _ = future.cancelled() or future.exception()
 
 
 def _brief(error: Error) -> Error:
