@@ -337,3 +337,19 @@ async def test_a_server_that_is_killed_under_many_runs_and_comes_back_works_for_
         assert all(isinstance(end, Error) for end in ends)
         upstream.script(answer("hello"))
         await on.finished("alone", HI)
+
+
+async def test_answers_that_break_off_one_after_another_count() -> None:
+    a = Scripted("hel", RunError(Reason.upstream_truncated, "cut"))
+    async with stage([alone], breaker=AT_ONCE, a=a) as on:
+        outcomes = [(await on.error("alone", HI)).reason for _ in range(3)]
+        assert outcomes == [Reason.upstream_truncated] * 2 + [Reason.upstream_unreachable]
+
+
+async def test_a_whole_answer_among_the_failures_keeps_the_model_asked() -> None:
+    a = Scripted("hello")
+    async with stage([alone], breaker=AT_ONCE, a=a) as on:
+        for _ in range(3):
+            a.say(DOWN)
+            assert (await on.error("alone", HI)).reason is Reason.upstream_error
+            await on.finished("alone", HI)

@@ -61,6 +61,7 @@ def test_what_it_reads_is_what_a_whole_decoding_reads(
         encoded("hi").replace(b"null", b'"stop"'),
         encoded("hi").replace(b'"index":0', b'"index":1'),
         encoded("hi").replace(b'"delta":{', b'"delta":{"reasoning":"hm",'),
+        encoded("hi").replace(b'"delta":{', b'"delta":{"reasoning_content":"hm",'),
         encoded("hi").replace(b'"delta":{', b'"delta":{"refusal":"no",'),
         encoded("hi").replace(b'"delta"', b'"message"'),
         encoded("hi").replace(b'"hi"}', b'"hi","content":"ho"}'),

@@ -4,12 +4,13 @@ quiet."""
 import asyncio
 import gc
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 from grpc import aio
 
-from deltawire.engine.engine import Engine
+from deltawire.domain.errors import Reason, RunError
+from deltawire.engine.engine import Engine, Run
 from deltawire.transports.grpc.reply import Context, Reply
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +23,10 @@ class Call:
         self.sent: list[bytes] = []
         self.room: list[asyncio.Future[None]] = []
 
+    async def abort(self, *_: object) -> NoReturn:
+        self.sent.append(b"status")
+        raise aio.AbortError
+
     async def send_initial_metadata(self, metadata: object) -> None:
         self.metadata = metadata
 
@@ -32,8 +37,12 @@ class Call:
 
 
 def replying() -> tuple[Call, Reply]:
-    call, run = Call(), Engine({}, [], ThreadPoolExecutor()).arrive("grpc")
-    return call, Reply(cast(Context, cast(Any, call)), run, 30)
+    call = Call()
+    return call, Reply(cast(Context, cast(Any, call)), arrived(), 30)
+
+
+def arrived() -> Run:
+    return Engine({}, [], ThreadPoolExecutor()).arrive("grpc")
 
 
 async def test_a_message_waits_until_there_was_room_for_the_one_before() -> None:
@@ -84,3 +93,15 @@ async def test_a_message_that_failed_is_heard_of_with_the_next_one() -> None:
     await reply.flush()
     reply.close()
     assert call.sent == [b"1"]
+
+
+async def test_a_status_waits_for_the_last_message() -> None:
+    call, reply = replying()
+    await reply.write(b"1")
+    failing = asyncio.ensure_future(reply.fail(arrived().refuse(RunError(Reason.upstream_truncated, "cut"))))
+    await asyncio.sleep(0)
+    assert call.sent == [b"1"]
+    call.room[0].set_result(None)
+    with pytest.raises(aio.AbortError):
+        await failing
+    assert call.sent == [b"1", b"status"]
