@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltawire.domain.events import Piece
 from deltawire.providers.openai import chunks
 from deltawire.providers.openai.alike import Alike
+from deltawire.providers.openai.reply import Foreign, Reply
 
 TEXTS = st.text() | st.sampled_from(['"', "\\", '\\"', '"content":"', "\u2028", "\0", "😀", '"}}]}', "\\u0041"])
 STRAY = st.sampled_from([b"", b" ", b'"', b"\\", b",", b"}", b"null", b'"x":', b'"content":"x"', b"\xff", b"\n"])
@@ -125,3 +127,48 @@ def test_it_goes_along_with_a_chunk_that_changes_and_gives_up_where_each_does() 
         assert alike.text(data) is None
         alike.learn(data, chunks.decode(data))
     assert alike.text(encoded("c", obfuscation="99")) is None
+
+
+MANY = st.lists(
+    TEXTS.map(encoded)
+    | st.sampled_from(
+        [
+            encoded("a").replace(b'"a"', b'"\\ud83d"'),
+            encoded("b").replace(b'"b"', b'"\\ude42"'),
+            encoded("c").replace(b'"content"', b'"reasoning"'),
+            encoded("d").replace(b"null", b'"stop"'),
+            encoded("e", usage={"prompt_tokens": 1, "completion_tokens": 1}),
+            b"[DONE]",
+            b"{",
+        ]
+    ),
+    max_size=12,
+)
+
+
+def heard(parts: list[bytes]) -> tuple[list[tuple[type[Piece], str]], Reply]:
+    reply = Reply(Foreign("house", ()), 1 << 20, typed=False)
+    said: list[tuple[type[Piece], str]] = []
+    for part in [*parts, b""]:
+        for piece in [] if reply.done else reply.read(part):
+            before = said.pop()[1] if said and said[-1][0] is type(piece) else ""
+            said.append((type(piece), before + piece.text))
+    return said, reply
+
+
+@settings(max_examples=500)
+@given(MANY)
+def test_one_read_of_many_events_says_what_a_read_for_each_says(events: list[bytes]) -> None:
+    lines = [b"data: " + event + b"\n\n" for event in events]
+    (each, one_by_one), (together, at_once) = heard(lines), heard([b"".join(lines)])
+    assert together == each
+    assert (at_once.usage, at_once.finish_reason) == (one_by_one.usage, one_by_one.finish_reason)
+    assert str(at_once.failure) == str(one_by_one.failure)
+
+
+def test_the_first_event_that_is_not_alike_is_handed_back_and_the_others_are_left() -> None:
+    alike = learned(encoded("a"))
+    other = encoded("c", usage={"prompt_tokens": 1, "completion_tokens": 1})
+    events = iter([encoded("a"), encoded(""), encoded("b"), other, encoded("d")])
+    assert alike.texts(events) == (["a", "", "b"], other)
+    assert alike.texts(events) == (["d"], None)

@@ -41,7 +41,8 @@ class SseReader:
                     return [data]
             else:
                 events = data.split(b"\n\ndata: ")
-                if not any(b"\n" in event or not event for event in events):
+                # No line breaks but those between two of them, and no empty data.
+                if data.count(b"\n") == 2 * len(events) - 2 and b"" not in events:
                     return events
         return self._lines(received)
 

@@ -5,6 +5,7 @@ that a whole decoding finds, at a third of the price; whatever is not alike is d
 """
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 
@@ -40,9 +41,27 @@ class Alike:
         self._patience = _PATIENCE
         return text
 
+    def texts(self, events: Iterator[bytes]) -> tuple[list[str], bytes | None]:
+        """The texts of those that are alike, up to the first that is not: it comes beside them, and is taken from the
+        events too."""
+        begin, end, before, after = self._begin, self._end, self._before, self._after
+        texts: list[str] = []
+        for data in events:
+            if data[end:] != after or data[:begin] != before:
+                break
+            try:
+                texts.append(_string(data[begin:end]))
+            except msgspec.DecodeError:
+                break
+        else:
+            data = None
+        if texts:
+            self._patience = _PATIENCE
+        return texts, data
+
     def learn(self, data: bytes, chunk: chunks.Chunk) -> None:
-        """Some servers write what is another in every chunk: after a few lessons that were of no use it learns no
-        more."""
+        """From a chunk that has a text. Some servers write what is another in every chunk: after a few lessons that
+        were of no use it learns no more."""
         if self._is_first:  # many answers have but one text, and nothing to learn it for
             self._is_first = not _text_alone(chunk)
             return

@@ -27,6 +27,13 @@ class Merger:
             self._kind = kind
         self._parts.append(text)
 
+    def add_texts(self, texts: list[str]) -> None:
+        """The same for each that is not empty."""
+        if self._kind is not Text and any(texts):
+            self._flush(last=True)
+            self._kind = Text
+        self._parts.extend(filter(None, texts))
+
     def one(self, text: str) -> list[Piece]:
         """The same as adding this text, of which no half is missing, and taking what has come: nearly every read."""
         if not self._half and len(text) <= _MOST // 4:

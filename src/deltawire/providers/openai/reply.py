@@ -67,16 +67,20 @@ class Reply:
                     return self._merger.one(text)
         else:
             events = self._reader.end()
-        for data in events:
-            if self.done:
+        following = iter(events)
+        while not self.done:
+            texts, data = self._alike.texts(following)
+            if texts:
+                self._merger.add_texts(texts)
+            if data is None:
                 break
             try:
                 chunk = chunks.decode(data)
             except (ValueError, RecursionError):
                 self._no_chunk(data, last=not received)
             else:
-                self._alike.learn(data, chunk)
-                self._hear(chunk)
+                if self._hear(chunk):
+                    self._alike.learn(data, chunk)
         if self._reader.overflowed and not self.done:
             limit = self._reader.max_event_bytes
             message = f"the provider '{self._foreign.provider}' sent an event of more than {limit} bytes"
@@ -115,11 +119,12 @@ class Reply:
             message = f"the provider '{self._foreign.provider}' sent an event that is no chat completion chunk"
             self._fail(RunError(Reason.upstream_invalid, message))
 
-    def _hear(self, chunk: chunks.Chunk) -> None:
+    def _hear(self, chunk: chunks.Chunk) -> bool:
+        """Whether it has a text, perhaps beside other things."""
         if chunk.error or (chunk.error is not None and chunk.choices is None):  # some servers write an empty one beside
             code, words = foreign_errors.code_and_words(chunk.error)
             self._fail(foreign_errors.from_stream(self._foreign.provider, code, words, self._foreign.secrets))
-            return
+            return False
         if chunk.usage is not None:
             self.usage = chunk.counted() or self.usage  # servers that repeat it send running totals: the last counts
         choices = chunk.choices
@@ -127,7 +132,7 @@ class Reply:
         if choices and (choice is None or len(choices) > 1):
             self._warn_of_others()
         if choice is None:
-            return
+            return False
         words = choice.delta or choice.message
         if words is not None:
             if reasoning := words.reasoning or words.reasoning_content:  # one of two names, or both with the same text
@@ -140,6 +145,7 @@ class Reply:
                     self._merger.add(Refusal, words.refusal)
         if choice.finish_reason:  # some servers write an empty one until there is one
             self.finish_reason = chunks.FINISH_REASONS.get(choice.finish_reason, FinishReason.unknown)
+        return words is not None and bool(words.content)
 
     def _warn_of_others(self) -> None:
         if not self._warned:
