@@ -1,10 +1,10 @@
 """What the engine asks of a provider and of an observer, and what it hands to them."""
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from deltawire.domain.events import FinishReason, Piece, Usage
 from deltawire.domain.prompt import Message
@@ -50,15 +50,13 @@ class OutputSchema:
     schema: JsonSchema
 
 
-@dataclass(slots=True)
-class Meter:
+class Meter(Struct):
     """What an attempt has cost so far, as its provider told it: known of one that is cut, too."""
 
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True, eq=False):
     """One try at one provider: everything that the provider needs to know of a run."""
 
     model: str

@@ -4,10 +4,11 @@ content."""
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece

@@ -7,7 +7,8 @@ a second attempt never makes a run fail that would have succeeded without it.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.events import Piece

@@ -5,10 +5,11 @@ whether work can have started.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from deltawire.domain.errors import Reason, RunError
 from deltawire.domain.ports import Pulse
@@ -34,8 +35,7 @@ _STALE_SECONDS = 0.25
 """A kept connection that ends within this time after a request, without a byte of an answer, had ended before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(Struct, frozen=True, eq=False):
     """What one request brings along, besides its body."""
 
     headers: Mapping[str, str]
@@ -78,36 +78,16 @@ class Upstream:
         self._pool: Pool | None = None
         self._head: RequestHead
 
-    @asynccontextmanager
-    async def post(self, path: str, body: bytes, pulse: Pulse, asking: Asking) -> AsyncGenerator[Response, None]:
+    def post(self, path: str, body: bytes, pulse: Pulse, asking: Asking) -> "Post":
         """Send JSON; inside, the response stands with status 200. Leaving early, or with an error, closes the
         connection."""
-        connection = await self._send(path, body, pulse, asking)
-        try:
-            if connection.status != 200:
-                raise await self._refused(connection, asking)
-            yield Response(connection.content_type, _reader(connection))
-        except CutError as error:
-            connection.leave()
-            message = f"the provider '{self.provider}' cut its reply: connection lost"
-            raise RunError(Reason.upstream_truncated, message) from error
-        except ContentCodingError as error:
-            connection.leave()
-            message = (
-                f"the provider '{self.provider}' answered in the content coding {error}, though it was asked for none"
-            )
-            raise RunError(Reason.upstream_invalid, message) from error
-        except BaseException:
-            connection.leave()
-            raise
-        else:
-            connection.let_go()
+        return Post(self, path, body, pulse, asking)
 
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()
 
-    async def _send(self, path: str, body: bytes, pulse: Pulse, asking: Asking) -> Connection:
+    async def send(self, path: str, body: bytes, pulse: Pulse, asking: Asking) -> Connection:
         try:
             pool = self._opened()
             request = self._head.encode(path, asking.headers, len(body)) + body
@@ -148,7 +128,7 @@ class Upstream:
             self._pool = Pool(origin, self._keep_alive)
         return self._pool
 
-    async def _refused(self, connection: Connection, asking: Asking) -> RunError:
+    async def refused(self, connection: Connection, asking: Asking) -> RunError:
         """A status says enough: its body is read as far as it comes soon and whole."""
         body = b""
         try:
@@ -164,6 +144,53 @@ class Upstream:
         if connection.status == 401 and asking.renewed is not None and await asking.renewed():
             error.retry_safe = True
         return error
+
+
+class Post:
+    """One request, while its response is read: ``async with``."""
+
+    __slots__ = ("_asking", "_body", "_connection", "_path", "_pulse", "_upstream")
+
+    def __init__(self, upstream: Upstream, path: str, body: bytes, pulse: Pulse, asking: Asking) -> None:
+        self._upstream = upstream
+        self._path = path
+        self._body = body
+        self._pulse = pulse
+        self._asking = asking
+        self._connection: Connection
+
+    async def __aenter__(self) -> Response:
+        connection = await self._upstream.send(self._path, self._body, self._pulse, self._asking)
+        try:
+            if connection.status != 200:
+                raise await self._upstream.refused(connection, self._asking)
+            response = Response(connection.content_type, _reader(connection))
+        except ContentCodingError as error:
+            connection.leave()
+            raise self._coded(error) from error
+        except BaseException:
+            connection.leave()
+            raise
+        self._connection = connection
+        return response
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._connection.let_go()
+            return
+        self._connection.leave()
+        if isinstance(error, CutError):
+            message = f"the provider '{self._upstream.provider}' cut its reply: connection lost"
+            raise RunError(Reason.upstream_truncated, message) from error
+        if isinstance(error, ContentCodingError):
+            raise self._coded(error) from error
+
+    def _coded(self, error: ContentCodingError) -> RunError:
+        provider = self._upstream.provider
+        message = f"the provider '{provider}' answered in the content coding {error}, though it was asked for none"
+        return RunError(Reason.upstream_invalid, message)
 
 
 def _reader(connection: Connection) -> Callable[[], Awaitable[bytes]]:

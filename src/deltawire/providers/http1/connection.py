@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
     async def send(self, request: bytes) -> None:
         """Send a request; return when the head of its reply stands in ``status`` and ``headers``. Raises
         ``NoReplyError`` or ``InvalidReplyError``, and then the connection is closed."""
-        self._begin()
+        self._begin()  # anew: the reply before may have been left in the middle of the read that ended it
         self._idle = False
         self._transport.write(request)
         while not self._headed:

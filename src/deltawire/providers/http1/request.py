@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from deltawire.providers.http1.errors import HeaderError
 from deltawire.providers.http1.origin import Origin
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_KEPT = 32
 _BREAKS = re.compile("[\r\n\0]")
 
 
@@ -22,15 +24,20 @@ class RequestHead:
             own["authorization"] = origin.authorization
         self._lines = {**_lines(own), **_lines(headers)}
         self._fixed = b"".join(self._lines.values())
+        # Nearly all requests are alike but for their body.
+        self._beginning = lru_cache(maxsize=_KEPT)(self._begun)
 
     def encode(self, path: str, headers: Mapping[str, str], length: int, method: str = "POST") -> bytes:
         """``length`` is that of the body in bytes. Raises ``HeaderError``."""
-        lines, fixed = _lines(headers), self._fixed
+        return b"%bcontent-length: %d\r\n\r\n" % (self._beginning(method, path, tuple(headers.items())), length)
+
+    def _begun(self, method: str, path: str, headers: tuple[tuple[str, str], ...]) -> bytes:
+        lines, fixed = _lines(dict(headers)), self._fixed
         if not self._lines.keys().isdisjoint(lines):
             fixed = b"".join(line for name, line in self._lines.items() if name not in lines)
         target = self._origin.target(path).encode("ascii")
         own = b"".join(lines.values())
-        return b"%b %b HTTP/1.1\r\n%b%bcontent-length: %d\r\n\r\n" % (method.encode(), target, fixed, own, length)
+        return b"%b %b HTTP/1.1\r\n%b%b" % (method.encode(), target, fixed, own)
 
 
 def _lines(headers: Mapping[str, str]) -> dict[str, bytes]:

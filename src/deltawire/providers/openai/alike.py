@@ -44,6 +44,8 @@ class Alike:
     def texts(self, events: Iterator[bytes]) -> tuple[list[str], bytes | None]:
         """The texts of those that are alike, up to the first that is not: it comes beside them, and is taken from the
         events too."""
+        if not self._begin:  # nothing is known yet
+            return [], next(events, None)
         begin, end, before, after = self._begin, self._end, self._before, self._after
         texts: list[str] = []
         for data in events:

@@ -31,13 +31,15 @@ class ChatCompletions:
             name, wire.base_url, {"content-type": "application/json", **wire.headers}, keep_alive=wire.keep_alive
         )
         self._schemas: dict[OutputSchema, StrictSchema] = {}
+        self._asked_by: Mapping[str, str] = {}
+        self._not_to_be_told = secrets_in(wire.headers)
 
     async def stream(self, attempt: Attempt) -> AsyncGenerator[Piece | Completion, None]:
         body = request_body(attempt, self._strict(attempt.output), self._wire)
         credential = await self._credential.headers()
         asking = Asking(
             credential,
-            secrets_in({**self._wire.headers, **credential}),
+            self._secrets(credential),
             partial(self._wire.hint, attempt.model),
             partial(self._credential.renewed, credential),
         )
@@ -63,6 +65,12 @@ class ChatCompletions:
 
     async def close(self) -> None:
         await self._upstream.close()
+
+    def _secrets(self, credential: Mapping[str, str]) -> tuple[str, ...]:
+        """What no message may tell. A credential is mostly that of the last attempt."""
+        if credential != self._asked_by:
+            self._asked_by, self._not_to_be_told = credential, secrets_in({**self._wire.headers, **credential})
+        return self._not_to_be_told
 
     def _strict(self, output: OutputSchema | None) -> StrictSchema | None:
         if output is None:

@@ -74,6 +74,9 @@ class Reply:
                 self._merger.add_texts(texts)
             if data is None:
                 break
+            if data == b"[DONE]":
+                self.done = True
+                break
             try:
                 chunk = chunks.decode(data)
             except (ValueError, RecursionError):
