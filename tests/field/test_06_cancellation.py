@@ -103,7 +103,7 @@ async def test_cx_01_a_caller_who_leaves_a_socket_stops_the_provider(matrix: Mat
 @pytest.mark.parametrize("transport", RPC)
 async def test_cx_01_a_callers_deadline_stops_the_provider(matrix: Matrix, transport: str, window: str) -> None:
     matrix.provider.always(*WINDOWS[window])
-    reply = await matrix.caller(transport).call(Call(PATIENT, deadline=0.3))
+    reply = await matrix.caller(transport).call(Call(PATIENT, deadline=1.0))
     assert events(transport, reply)[-1]["code"] == "deadline_exceeded"
     await (await matrix.provider.requested()).client_left(within=1.0)
     assert len(matrix.provider.exchanges) == 1

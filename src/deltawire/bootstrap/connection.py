@@ -7,21 +7,21 @@ and so sees no caller leave; and a caller that it has refused while that was sti
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from functools import partial
 from typing import cast
+from urllib.parse import unquote
 
+import httptools
+from starlette.types import Scope
 from typing_extensions import override
-from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, Scope
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from deltawire.bootstrap.counted_transport import CountedTransport
-from deltawire.bootstrap.http10 import answer_until_closed
+from deltawire.bootstrap.exchange import Exchange
 from deltawire.bootstrap.limited_reading import LimitedReading
 from deltawire.bootstrap.small import SmallEvent, SmallQueue
-from deltawire.transports.http.event_stream import ReplyNotRead
-from deltawire.transports.http.request import WHY
+from deltawire.transports.http.request import EXCHANGE
 from deltawire.transports.progress import Progress
 
 _MOST_PIPELINED = 16
@@ -29,12 +29,14 @@ _MOST_PIPELINED = 16
 
 
 class Connection(LimitedReading):
+    why: str | None = None
+    """Why we have closed the connection in the middle of a reply."""
+
     _counted: CountedTransport
     _progress: Progress
+    _done: asyncio.Future[None]
     _lingering: asyncio.TimerHandle | None = None
     """Everything is said, and the caller is still sending."""
-    _why: str | None = None
-    """Why we have closed the connection in the middle of a reply."""
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  (so does uvicorn)
@@ -43,18 +45,17 @@ class Connection(LimitedReading):
         self.flow._is_writable_event = SmallEvent(is_set=True)  # pyright: ignore[reportPrivateUsage]
         self.pipeline = cast("deque[tuple[RequestResponseCycle, ASGI3Application]]", SmallQueue())
         self._progress = Progress(self.limits.write_timeout, self._counted.taken, self._unread)
-        self._of_replies = cast("asyncio.Transport", _OfReplies(self._counted, self._close))
-        self.app = partial(self._answer, self.app)
+        self._done = self.loop.create_future()
+        self._done.set_result(None)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._progress.stop()
         if self._lingering is not None:
             self._lingering.cancel()
-        for cycle in (self.answering, *(waiting for waiting, _ in self.pipeline)):
-            if cycle is not None and not cycle.response_complete:
-                cycle.disconnected = True
-                cycle.message_event.set()
+        for exchange in (self.answering, *(cast("Exchange", waiting) for waiting, _ in self.pipeline)):
+            if exchange is not None:
+                exchange.disconnect()
         super().connection_lost(exc)
 
     @override
@@ -74,44 +75,59 @@ class Connection(LimitedReading):
 
     @override
     def on_headers_complete(self) -> None:
-        last = cast("RequestResponseCycle | None", self.cycle)
-        super().on_headers_complete()
-        if last is None or last.response_complete:
-            self.answering = self.cycle
-        if self.cycle is last:  # the request is for a WebSocket
+        assert self.parser is not None, "it is there until the connection is lost"
+        if self.parser.should_upgrade() and self._should_upgrade():
+            super().on_headers_complete()
             return
-        self.cycle.transport = self._of_replies
-        self.cycle.message_event = SmallEvent()
-        if self.scope["http_version"] == "1.0":
-            answer_until_closed(self.cycle)
+        self.head_is_complete()
+        last = cast("Exchange | None", self.cycle)
+        exchange = self._exchange(self.parser)
+        self.cycle = cast("RequestResponseCycle", exchange)
+        app = cast("ASGI3Application", self.app)
+        if last is None or last.response_complete:
+            self.answering = exchange
+            self._start_asgi_task(self.cycle, app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, app))
 
-    @override
-    def on_response_complete(self) -> None:
-        self.answering = self.pipeline[-1][0] if self.pipeline else None
-        super().on_response_complete()
+    def _exchange(self, parser: httptools.HttpRequestParser) -> Exchange:
+        """The request whose head is complete."""
+        scope = cast("Scope", self.scope)
+        version = parser.get_http_version()
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope["http_version"] = version
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["raw_path"] = url.path
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["query_string"] = url.query or b""
+        exchange = Exchange(
+            self,
+            scope,
+            self.server_state.default_headers,
+            self._done,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            # Callers of HTTP/1.0 know no interim reply (RFC 9110 §10.1.1).
+            expects_continue=self.expect_100_continue and version != "1.0",
+        )
+        scope["extensions"] = {EXCHANGE: exchange}
+        return exchange
 
-    async def _answer(
-        self, app: ASGI3Application, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable
-    ) -> None:
-        async def received() -> ASGIReceiveEvent:
-            message = await receive()
-            if self._why is not None and message["type"] == "http.disconnect":
-                message = cast("ASGIReceiveEvent", {**message, WHY: self._why})
-            return message
+    def replied(self) -> None:
+        self.answering = cast("Exchange", self.pipeline[-1][0]) if self.pipeline else None
+        self.on_response_complete()
 
-        try:
-            await app(scope, received, send)
-        except ReplyNotRead:
-            self._counted.reset()
-            raise
-
-    def _close(self) -> None:
+    def close_after_reply(self) -> None:
         """A caller whose bytes find a closed socket is reset, and may never read the reply (RFC 9112 §9.6): while its
         request is not complete, only our half of the connection is closed."""
         if not self.cycle.more_body or self.pipeline:
             self.transport.close()
         else:
             self.close_when_sent()
+
+    def reset(self) -> None:
+        self._counted.reset()
 
     @override
     def close_when_sent(self) -> None:
@@ -124,21 +140,5 @@ class Connection(LimitedReading):
         self.flow.resume_reading()
 
     def _unread(self) -> None:
-        self._why = f"the caller took nothing of the reply for {self.limits.write_timeout:g} s (http.write_timeout)"
-        self._counted.reset()
-
-
-class _OfReplies:
-    """The connection as a reply sees it: who closes it need not know who is still sending."""
-
-    __slots__ = ("_transport", "close")
-
-    def __init__(self, transport: CountedTransport, close: Callable[[], None]) -> None:
-        self._transport = transport
-        self.close = close
-
-    def write(self, data: bytes) -> None:
-        self._transport.write(data)
-
-    def is_closing(self) -> bool:
-        return self._transport.is_closing()
+        self.why = f"the caller took nothing of the reply for {self.limits.write_timeout:g} s (http.write_timeout)"
+        self.reset()

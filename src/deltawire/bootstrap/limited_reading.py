@@ -7,11 +7,12 @@ A body that is still wanted has its limit where it is read.
 
 import asyncio
 from http import HTTPStatus
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from deltawire.bootstrap.exchange import Exchange
 from deltawire.bootstrap.limits import limits_of
 from deltawire.transports.http.settings import HttpSettings
 
@@ -20,7 +21,7 @@ _AROUND_A_FIELD = len(b": \r\n")
 
 class LimitedReading(HttpToolsProtocol):
     limits: HttpSettings
-    answering: RequestResponseCycle | None = None
+    answering: Exchange | None = None
     """The request that is being answered; uvicorn's ``cycle`` is the one that came last. While there is one, the caller
     may take its time with what comes after it."""
     is_refused = False
@@ -85,20 +86,28 @@ class LimitedReading(HttpToolsProtocol):
 
     @override
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        """All that uvicorn does with one, and the limits: there are many of them in each request."""
         self._head_size = size = self._head_size + len(name) + len(value) + _AROUND_A_FIELD
-        limits = self.limits
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        headers, limits = self.headers, self.limits
+        headers.append((name, value))
         if size > limits.max_header_bytes:
             self._refuse_the_head(self._too_large())
-        if len(self.headers) > limits.max_headers:
+        if len(headers) > limits.max_headers:
             self._refuse_the_head(f"The request has more than {limits.max_headers} headers (http.max_headers).\n")
 
     @override
     def on_headers_complete(self) -> None:
+        """Of a request that is for a WebSocket."""
+        self.head_is_complete()
+        super().on_headers_complete()
+
+    def head_is_complete(self) -> None:
         self._in_head = False
         self._in_body = True
         self._in_time()
-        super().on_headers_complete()
 
     @override
     def on_message_complete(self) -> None:
@@ -112,7 +121,7 @@ class LimitedReading(HttpToolsProtocol):
         self._in_time()
         self.is_refused = True
         answering = self.answering
-        if answering is not None and not (self._in_body and self.cycle is answering):
+        if answering is not None and not (self._in_body and cast("object", self.cycle) is answering):
             self.cycle.keep_alive = False  # the replies to what came before are written first
             return
         if answering is None or not answering.response_started:

@@ -60,7 +60,8 @@ class Deadline:
         self._cancelled_before = self._began_in.cancelling() if self._began_in is not None else 0
         self.error: RunError | None = None
         self._later: RunError | None = None
-        self._set(self._total_at)
+        # Looked at as soon as the first of the limits can be over: none of them then needs a timer when it begins.
+        self._set(arrived + min(total, timeouts.connect, timeouts.first_token, timeouts.idle))
 
     # The pulse: what the provider says.
 

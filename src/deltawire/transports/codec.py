@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar, cast
+from typing import TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Raw, Struct
 
 from deltawire.domain.errors import Reason, RunError
-from deltawire.domain.events import Error, Event, Finished, Text
+from deltawire.domain.events import Error, Event, Finished, Refusal, Text
 from deltawire.domain.run import RunRequest, RunSettings, RunTimeout
 from deltawire.transports.status import HTTP_STATUS
 
@@ -52,9 +52,10 @@ def invoke_request(body: bytes) -> InvokeRequest:
 def sse(event: Event) -> bytes:
     """One server-sent event (HTML, §9.2): its type as ``event:``, its fields as one line of JSON."""
     if type(event) is Text:
-        return b'event: text\ndata: {"text":' + json_line(event.text) + b"}\n\n"
-    name, fields = _tagged(event)
-    return b"event: " + name + b"\ndata: " + fields + b"\n\n"
+        text = _encode(event.text)
+        return b'event: text\ndata: {"text":%b}\n\n' % (text if text.isascii() else one_line(text))
+    head, tag = _TAGS[type(event)]
+    return head + one_line(_encode(event))[tag:] + b"\n\n"
 
 
 def ndjson(event: Event) -> bytes:
@@ -175,8 +176,11 @@ def well_formed(value: object) -> object:
             return value
 
 
-def _tagged(event: Event) -> tuple[bytes, bytes]:
-    """An event's type, and its JSON without it: msgspec writes the tag first, and no tag needs escaping."""
-    encoded = one_line(_encode(event))
-    name = encoded[len(b'{"type":"') : encoded.index(b'"', len(b'{"type":"'))]
-    return name, b"{" + encoded[len(b'{"type":"') + len(name) + len(b'",') :]
+def _tag(event: type[Event]) -> tuple[bytes, int]:
+    """What an event begins with instead of its JSON's first bytes, and how many those are: msgspec writes the tag
+    first."""
+    name = str(event.__struct_config__.tag).encode()
+    return b"event: " + name + b"\ndata: {", len(b'{"type":"') + len(name) + len(b'",')
+
+
+_TAGS = {event: _tag(event) for event in (*get_args(Event), Refusal)}

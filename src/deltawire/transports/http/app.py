@@ -38,10 +38,10 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool, arti
     def route(path: str, **apps: ASGIApp) -> Route:
         return _Route(path, _ByMethod(refusals, apps))
 
-    routes = [
-        route("/v1/functions", GET=listing),
+    routes = [  # they are tried in this order
         route("/v1/functions/{name}", GET=listing, POST=RunFunction(engine, settings)),
         route("/invoke", POST=Invoke(engine, settings)),
+        route("/v1/functions", GET=listing),
         route("/openapi.json", GET=json_document(lambda: openapi(_functions(engine), _version()))),
         *(route(path, GET=page) for path, page in docs_pages().items()),
         route("/v1/chat/completions", POST=ChatCompletions(engine, settings)),

@@ -64,7 +64,7 @@ class StreamPrompt:
             await send_problem(send, run.refuse(error))
             return
         media = Media("article", SSE.content_type, Encoder().encode, SSE.heartbeat)
-        with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, scope, receive):
             events = run.events(name, request.run_request(), whole=not request.stream)
             if not request.stream:
                 events = _in_one_piece(events)

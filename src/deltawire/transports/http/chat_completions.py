@@ -46,7 +46,7 @@ class ChatCompletions:
             return
         created = int(time.time())
         typed = not function.output.is_text
-        with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, scope, receive):
             if request.stream:
                 chunks = chat_reply.Chunks(run.id, request.model, created, typed=typed, usage=request.wants_usage)
                 media = Media("chat", SSE.content_type, chunks.encode, SSE.heartbeat, send_error)

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from math import inf
 
 from starlette.types import Send
 
@@ -90,15 +91,17 @@ class _Reply:
     __slots__ = (
         "_beat",
         "_began",
+        "_cut_at",
         "_heartbeat",
         "_last",
-        "_limit",
         "_loop",
         "_media",
         "_run_id",
         "_send",
+        "_silent",
         "_task",
         "_timer",
+        "_timer_at",
         "_writing",
         "begun",
         "unread",
@@ -112,10 +115,14 @@ class _Reply:
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self._began = self._last = self._loop.time()
-        self._limit: asyncio.TimerHandle | None = None
+        self._cut_at = inf
         self._writing = False
+        self._silent = False  # there are no heartbeats any more
         self._beat: asyncio.Task[None] | None = None
-        self._timer = self._loop.call_later(settings.status_hold, self._tick) if media.heartbeat else None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = inf
+        if media.heartbeat is not None:
+            self._look_at(self._began + settings.status_hold)
         self.begun = False
         self.unread = False
         """Whether the connection must be cut, because the caller does not take what it is sent."""
@@ -123,7 +130,9 @@ class _Reply:
     def limit(self, seconds: float) -> None:
         """Cut the connection a little after the run's time is over, if a write is stuck then: the engine ends a run
         only when its caller comes back for more, and a caller who does not read would hold the provider for ever."""
-        self._limit = self._loop.call_at(self._began + seconds + UNREAD_GRACE, self._cut)
+        self._cut_at = self._began + seconds + UNREAD_GRACE
+        if self._cut_at < self._timer_at:
+            self._look_at(self._cut_at)
 
     async def write(self, chunk: bytes) -> None:
         if not chunk:
@@ -156,14 +165,14 @@ class _Reply:
             await self._send({"type": "http.response.body", "body": self._media.encode(error)})
 
     def close(self) -> None:
-        for pending in (self._timer, self._limit, self._beat):
-            if pending is not None:
-                pending.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._beat is not None:
+            self._beat.cancel()
 
     async def _fall_silent(self) -> None:
         """No heartbeat from here, and the one that is on its way is out."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._silent = True
         if self._beat is not None:
             await self._beat
 
@@ -172,21 +181,32 @@ class _Reply:
         headers = [(b"content-type", self._media.content_type), *_STREAMED, (RUN_ID, self._run_id.encode())]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
-    def _cut(self) -> None:
-        if self._writing and self._task is not None:
-            self.unread = True
-            self._task.cancel()
+    def _look_at(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = None if at == inf else self._loop.call_at(at, self._tick)
 
     def _tick(self) -> None:
-        """The hold is over, or the stream has perhaps been silent for long enough."""
+        """The hold is over, or the stream has perhaps been silent for long enough, or its time is over."""
         now = self._loop.time()
+        if now >= self._cut_at:
+            self._cut_at = inf
+            if self._writing and self._task is not None:
+                self.unread = True
+                self._task.cancel()
+        self._look_at(min(self._beat_if_silent(now), self._cut_at))
+
+    def _beat_if_silent(self, now: float) -> float:
+        """When to look again."""
+        if self._media.heartbeat is None or self._silent:
+            return inf
         due = self._last + self._heartbeat
         if self.begun and now < due:
-            self._timer = self._loop.call_at(due, self._tick)
-            return
+            return due
         if not self._writing and self._beat is None:  # who reads slowly has enough to read
             self._beat = self._loop.create_task(self._send_beat())
-        self._timer = self._loop.call_at(now + self._heartbeat, self._tick)
+        return now + self._heartbeat
 
     async def _send_beat(self) -> None:
         try:

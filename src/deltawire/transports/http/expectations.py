@@ -13,9 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.engine import Engine
 from deltawire.transports.http.replies import send_problem
-from deltawire.transports.http.request import too_large
+from deltawire.transports.http.request import received_by, too_large, values
 
-_TOLD_IN = (b"expect", b"content-encoding")
 _GZIP = frozenset({"gzip", "x-gzip"})
 _PIECE = 64 * 1024
 _AS_GZIP = 16 + zlib.MAX_WBITS
@@ -33,7 +32,7 @@ class Expectations:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http":
             return self._app(scope, receive, send)
-        if not any(name in _TOLD_IN for name, _ in scope["headers"]):  # as nearly all are
+        if not (values(scope, b"expect") or values(scope, b"content-encoding")):  # as nearly all are
             return self._app(scope, receive, send)
         headers = Headers(scope=scope)
         unmet = [each for each in _members(headers, "expect") if each != "100-continue"]
@@ -46,10 +45,10 @@ class Expectations:
             return self._app(scope, receive, send)
         if len(codings) == 1 and codings[0] in _GZIP:
             # Its announced length is that of the compressed body, which says nothing of the content's.
-            plain = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
-            return self._app({**scope, "headers": plain}, _Gunzip(receive, self._limit), send)
+            plain = received_by(scope, (field for field in scope["headers"] if field[0] != b"content-length"))
+            return self._app(plain, _Gunzip(receive, self._limit), send)
         refusal = _Refusal(", ".join(codings), send)
-        return self._app(scope, refusal.receive, refusal.send)
+        return self._app(received_by(scope, scope["headers"]), refusal.receive, refusal.send)
 
 
 class _Gunzip:

@@ -50,7 +50,7 @@ class RunFunction:
             await send_problem(send, run.refuse(error))
             return
         name: str = scope["path_params"]["name"]
-        with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, scope, receive):
             if stream is None:
                 await self._reply_whole(send, run, name, request)
             elif stream is TEXT and scope["http_version"] == "1.0":

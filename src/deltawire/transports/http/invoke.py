@@ -32,7 +32,7 @@ class Invoke:
         except RunError as error:
             await send_problem(send, run.refuse(error))
             return
-        with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, scope, receive):
             match await run.outcome(request.type, request.run_request(), strict=True):
                 case Finished() as finished:
                     await send_json(send, self._bare(request.type, finished), run_id=run.id)

@@ -72,7 +72,7 @@ class UnaryCall:
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
             return
-        with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, scope, receive):
             match await answer(wire.encoding):
                 case bytes() as message:
                     await wire.send_answer(send, message, run.id if self._procedure.has_runs else None)
@@ -108,7 +108,7 @@ class StreamCall:
         except RunError as error:
             await wire.send_error(send, _refused(run, error))
             return
-        with cancelled_when_left(run, receive):
+        with cancelled_when_left(run, scope, receive):
             await send_events(wire.sending(send), events, self._media[wire.content_type], run.id, self._settings)
 
 
