@@ -48,6 +48,8 @@ class Server(Generic[_CallT]):
     """Why it cannot be run here, if so."""
     about: str = ""
     """What a reader of the figures has to know of it."""
+    of_others: bool = False
+    """Whether it is somebody else's program or way: that it cannot do what is asked is a finding, and no failure."""
     paces_itself: bool = False
     """Whether it sends the tokens itself and asks no upstream; its callers say how many, and how fast."""
     in_one_piece: bool = False
@@ -258,6 +260,7 @@ USUAL = Server(
     call=Call(path="/chat", body=json.dumps(_INPUT).encode(), pieces_of=_pieces_of_data),
     about="FastAPI, OpenAI's SDK with its async client and a StreamingResponse, on uvicorn with uvloop and httptools",
     missing=USUAL_PACKAGES.missing,
+    of_others=True,
     version=lambda: USUAL_PACKAGES.versions("fastapi", "openai", "uvicorn", "uvloop", "httptools"),
 )
 
@@ -272,6 +275,7 @@ ARTICLE_A = Server(
     ),
     about="the older way: the SDK's blocking client in an async generator, and a pause of 0.1 s after each piece",
     missing=USUAL_PACKAGES.missing,
+    of_others=True,
     version=lambda: USUAL_PACKAGES.versions("fastapi", "openai", "uvicorn", "uvloop", "httptools"),
 )
 
@@ -282,6 +286,7 @@ LITELLM = Server(
     call=NGINX.call,
     about="the LiteLLM proxy, without keys or a database",
     missing=LITELLM_PACKAGES.missing,
+    of_others=True,
     version=lambda: LITELLM_PACKAGES.versions("litellm", "openai", "fastapi", "uvicorn", "uvloop"),
     start_within=120.0,  # its modules take 15 s of an idle core the first time
 )

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+from bench.__main__ import has_failed
 from bench.meter import Spent
 from bench.results import METRICS, Figure, Machine, Range, Results, spread
 from bench.table import table
@@ -113,3 +115,10 @@ def test_results_are_written_and_read_again(tmp_path: Path) -> None:
     found.versions["sse"] = "deltawire 1"
     found.write(tmp_path / "results.json")
     assert Results.read(tmp_path / "results.json") == found
+
+
+@pytest.mark.parametrize(("server", "failed"), [("sse", True), ("nginx", True), ("usual", False), ("article_a", False)])
+def test_a_server_that_failed_fails_the_run_unless_it_is_one_of_others(server: str, failed: bool) -> None:
+    lost = Figure(fault="a token was lost")
+    assert has_failed(results("memory", **{server: [figure(1.0), lost]})) is failed
+    assert not has_failed(results("memory", **{server: [figure(1.0, void="busy")]}))
