@@ -131,9 +131,34 @@ class Exchange:
 
     def send(self, message: Message) -> Awaitable[None]:
         """To be awaited: a caller that reads slowly is waited for before the message is written."""
-        if self._caller.flow.write_paused and not self.disconnected:
+        caller = self._caller
+        if self.disconnected:
+            return self._done
+        if caller.flow.write_paused:
             return self._send_when_there_is_room(message)
-        self._send(message)
+        if not self.response_started:
+            self._begin(message)
+            return self._done
+        if self.response_complete:
+            raise RuntimeError("the reply is complete already")
+        body: bytes = message.get("body", b"")
+        more: bool = message.get("more_body", False)
+        if self._chunked:
+            part = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            if not more:
+                part += b"0\r\n\r\n"
+        else:
+            part = self._unchunked(body, more=more)
+        if self._head:
+            part, self._head = self._head + part, b""
+        if part:
+            caller.transport.write(part)
+        if not more:
+            self.response_complete = True
+            self.message_event.set()
+            if not self.keep_alive:
+                caller.close_after_reply()
+            caller.replied()
         return self._done
 
     # What the connection does with it.
@@ -169,34 +194,7 @@ class Exchange:
 
     async def _send_when_there_is_room(self, message: Message) -> None:
         await self._caller.flow.drain()
-        self._send(message)
-
-    def _send(self, message: Message) -> None:
-        if self.disconnected:
-            return
-        if not self.response_started:
-            self._begin(message)
-            return
-        if self.response_complete:
-            raise RuntimeError("the reply is complete already")
-        body: bytes = message.get("body", b"")
-        more: bool = message.get("more_body", False)
-        if self._chunked:
-            part = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
-            if not more:
-                part += b"0\r\n\r\n"
-        else:
-            part = self._unchunked(body, more=more)
-        if self._head:
-            part, self._head = self._head + part, b""
-        if part:
-            self._caller.transport.write(part)
-        if not more:
-            self.response_complete = True
-            self.message_event.set()
-            if not self.keep_alive:
-                self._caller.close_after_reply()
-            self._caller.replied()
+        await self.send(message)
 
     def _begin(self, message: Message) -> None:
         """The head. Raises ``RuntimeError`` for a header that would be more than one line."""
@@ -237,11 +235,11 @@ class Exchange:
         """Tell it by a status, or, where one is out already, by cutting the reply."""
         if self.disconnected or self.response_complete:
             return
-        if self.response_started:
+        if self.response_started or self._caller.flow.write_paused:  # nobody waits here until there is room
             self.keep_alive = False
             self._caller.close_after_reply()
             return
         about = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(_FAILURE))]
         self.keep_alive = False
-        self._send({"type": "http.response.start", "status": 500, "headers": about})
-        self._send({"type": "http.response.body", "body": _FAILURE})
+        self.send({"type": "http.response.start", "status": 500, "headers": about})
+        self.send({"type": "http.response.body", "body": _FAILURE})
