@@ -67,7 +67,9 @@ class ServerProcess:
         raise ServerError(f"it took no connection within {within:.0f} s: {self.last_words()}")
 
     def last_words(self) -> str:
-        return self._said.read_text(errors="replace")[-600:].strip()
+        """Without the pictures that some draw of letters."""
+        said = self._said.read_text(errors="replace").splitlines()
+        return "\n".join(line for line in said if any(map(str.isalnum, line)))[-600:].strip()
 
     def terminate(self) -> None:
         """Ask it to end, and do not wait."""

@@ -52,7 +52,10 @@ def figures(results: Results) -> str:
             "### Starts",
             "",
             *_starts(results),
-            *(f"- {_escaped(textwrap.shorten(note, _LONGEST_NOTE, placeholder=' …'))}" for note in notes(results)),
+            *(
+                f"- {_escaped(textwrap.shorten(_words(note), _LONGEST_NOTE, placeholder=' …'))}"
+                for note in notes(results)
+            ),
             "",
             "### Plots",
             "",
@@ -105,6 +108,11 @@ def _pictures(results: Results) -> list[str]:
         if plot(shown, results) is not None
         for line in (f"![{shown.title}, {shown.unit}](benchmarks/{shown.file}.svg)", "")
     ]
+
+
+def _words(note: str) -> str:
+    """Without what a server has drawn of letters."""
+    return " ".join(word for word in note.split() if word.isascii() or any(map(str.isalnum, word)))
 
 
 def _escaped(words: str) -> str:
