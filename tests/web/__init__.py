@@ -1,0 +1,1 @@
+"""The page's own code, where it needs no browser."""
