@@ -18,22 +18,32 @@ done; \
 echo "deltawire needs Python 3.11 or newer$(if $(PYTHON),$(strip , and $(PYTHON) is not),: none was found). Name one: make PYTHON=/path/to/python3" >&2; exit 1
 endef
 
-.PHONY: help serve test field check generate bench bench-peers load soak fuzz fuzz-readers lock clean setup-serve setup-dev
+.PHONY: help serve web pictures test field check generate dist bench bench-peers load soak fuzz fuzz-readers lock clean \
+	setup-serve setup-dev
 .DEFAULT_GOAL := help
 
 help: ## This list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 serve: setup-serve ## Serve examples/shop.py, or APP=file.py; ARGS='--port 8080'.
+	@$(bin)/python requirements/web.py --optional || [ $$? -eq 1 ] # a page that is broken is told, and left as it was
 	@exec $(bin)/deltawire serve $(APP) $(ARGS)
 
+web: setup-serve ## Build the page of web/, where it has changed: `make serve` does so too.
+	@$(bin)/python requirements/web.py
+
+pictures: setup-dev ## Make the pictures of docs/playground again, with a real browser.
+	@DELTAWIRE_TEST_PICTURES=1 $(bin)/python -m pytest -q tests/playground/test_looks.py -k picture
+
 test: setup-dev ## Run the tests (ARGS='-k invoke': flags of pytest).
+	@$(bin)/python requirements/web.py --optional
 	@$(bin)/python -m pytest $(ARGS)
 
 field: setup-dev ## Play the failures that people met with such servers, and account for each (ARGS='-k uf_01').
 	@$(bin)/python -m pytest tests/field -q $(ARGS)
 
-check: setup-dev ## Lint, formatting, types, and which room imports which.
+check: setup-dev ## Lint, formatting, types, those of the page too, and which room imports which.
+	@$(bin)/python requirements/web.py --optional
 	@$(bin)/ruff check
 	@$(bin)/ruff format --check
 	@$(bin)/basedpyright --pythonpath $(bin)/python
@@ -42,6 +52,10 @@ check: setup-dev ## Lint, formatting, types, and which room imports which.
 
 generate: setup-dev ## Make the stubs of proto/ again.
 	@$(bin)/python proto/generate.py
+
+dist: setup-dev ## Build the wheel and the source archive, with the page in them, in dist/.
+	@$(bin)/python requirements/web.py
+	@$(bin)/python -m hatchling build
 
 bench: setup-dev ## Measure servers side by side, and write docs/benchmarks.md (SHORT=1: a minute, and no page).
 	@mkdir -p build && rm -f build/bench.json
@@ -70,16 +84,17 @@ fuzz-readers: setup-dev ## Bytes that nobody thought of, to all that reads forei
 	@$(bin)/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(ARGS)
 
 lock: setup-dev ## Make the locks again (ARGS=--upgrade: with newer versions).
-	@$(compile) --group build --group local --group dev --output-file requirements/dev.txt
+	@$(compile) --group build --group local --group web --group dev --output-file requirements/dev.txt
 	@$(compile) --group build --group local --constraint requirements/dev.txt --output-file requirements/serve.txt
 	@$(subst pyproject.toml,,$(compile)) --group local --no-deps --constraint requirements/dev.txt --output-file $(local)
+	@$(subst pyproject.toml,,$(compile)) --group web --no-deps --constraint requirements/dev.txt --output-file requirements/web.txt
 	@$(subst pyproject.toml,tests/generators/requirements.in,$(compile)) --output-file tests/generators/requirements.txt
 	@$(subst pyproject.toml,tests/fuzz/requirements.in,$(compile)) --output-file tests/fuzz/requirements.txt
 	@$(subst pyproject.toml,bench/peers/usual.in,$(compile)) --output-file bench/peers/usual.txt
 	@$(subst pyproject.toml,bench/peers/litellm.in,$(compile)) --output-file bench/peers/litellm.txt
 
-clean: ## Remove .venv and every cache.
-	@rm -rf tests/node/node_modules tests/generators/.venv tests/fuzz/.packages
+clean: ## Remove .venv, the built page and every cache.
+	@rm -rf src/deltawire/playground web/node_modules tests/node/node_modules tests/generators/.venv tests/fuzz/.packages
 	@rm -rf .venv .venv-peers .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,34 +31,37 @@ class SetupError(Exception):
 
 def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in {"serve", "dev"}:
-        _say(USAGE)
+        say(USAGE)
         return 2
     try:
-        with Path(__file__).open() as turn:
-            _wait_for(turn.fileno())
-            _set_up(arguments[0], this_python="--this-python" in arguments, turn=turn.fileno())
+        with one_at_a_time() as turn:
+            _set_up(arguments[0], this_python="--this-python" in arguments, turn=turn)
     except SetupError as error:
-        _say(f"Setup failed: {error}")
+        say(f"Setup failed: {error}")
         return 1
     except KeyboardInterrupt:
-        _say("Setup interrupted; the next start does it again.")
+        say("Setup interrupted; the next start does it again.")
         return 130
     return 0
 
 
-def _wait_for(turn: int) -> None:
-    """One setup at a time. An installer inherits the lock: it is waited for even when whoever started it was killed."""
-    try:
-        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        _say("Another setup of .venv is under way; waiting for its end ...")
-        fcntl.flock(turn, fcntl.LOCK_EX)
+@contextmanager
+def one_at_a_time() -> Generator[int]:
+    """What an installer inherits so that it is waited for, even when whoever started it was killed."""
+    with Path(__file__).open() as file:
+        turn = file.fileno()
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("Another setup is under way; waiting for its end ...")
+            fcntl.flock(turn, fcntl.LOCK_EX)
+        yield turn
 
 
 def _set_up(lock: str, *, this_python: bool, turn: int) -> None:
     found = _state(this_python=this_python)
-    packages = {name: _digest(ROOT / "requirements" / f"{name}.txt") for name in ("serve", "dev")}
-    project = _digest(ROOT / "pyproject.toml")
+    packages = {name: digest(ROOT / "requirements" / f"{name}.txt") for name in ("serve", "dev")}
+    project = digest(ROOT / "pyproject.toml")
     # dev holds all that serve holds, in the same versions
     installed = found.get("packages") in {packages[lock], packages["dev"]}
     if installed and found.get("project") == project:
@@ -68,13 +73,13 @@ def _set_up(lock: str, *, this_python: bool, turn: int) -> None:
         _make_venv(turn)
         found = {"python": sys.version}
     if not installed:
-        _say(f"Installing what requirements/{lock}.txt names (once, about a minute) ...")
-        _pip("--require-hashes", "--only-binary", ":all:", "-r", f"requirements/{lock}.txt", turn=turn)
+        say(f"Installing what requirements/{lock}.txt names (once, about a minute) ...")
+        _install("--require-hashes", "--only-binary", ":all:", "-r", f"requirements/{lock}.txt", turn=turn)
         found["packages"] = packages[lock]
-    _say("Installing deltawire ...")
-    _pip("--no-build-isolation", "--editable", ".", turn=turn)
+    say("Installing deltawire ...")
+    _install("--no-build-isolation", "--editable", ".", turn=turn)
     _write_state({**found, "root": str(ROOT), "project": project})
-    _say(f"Ready after {time.monotonic() - began:.0f} s.")
+    say(f"Ready after {time.monotonic() - began:.0f} s.")
 
 
 def _state(*, this_python: bool) -> dict[str, str]:
@@ -97,7 +102,7 @@ def _write_state(state: dict[str, str]) -> None:
 
 
 def _make_venv(turn: int) -> None:
-    _say(f"Making .venv with Python {sys.version.split()[0]} ...")
+    say(f"Making .venv with Python {sys.version.split()[0]} ...")
     if VENV.is_symlink() or VENV.is_file():
         raise SetupError(f"{VENV} is not a folder; move it away")
     if VENV.exists():
@@ -116,24 +121,37 @@ def _make_venv(turn: int) -> None:
         )
 
 
-def _pip(*arguments: str, turn: int) -> None:
-    quiet = ("-qq", "--disable-pip-version-check", "--no-input", "--root-user-action", "ignore")
-    command = [VENV / "bin" / "python", "-m", "pip", "install", *quiet, "--no-deps", *arguments]
-    # settings that would put packages elsewhere than into .venv
-    elsewhere = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"}
-    environment = {name: value for name, value in os.environ.items() if name not in elsewhere}
-    if subprocess.run(command, cwd=ROOT, env=environment, pass_fds=(turn,)).returncode:
+def _install(*arguments: str, turn: int) -> None:
+    if pip(*arguments, turn=turn).returncode:
         raise SetupError(
             f"pip could not install {arguments[-1]} (its words are above); "
             "see whether it can reach its package index, then start again"
         )
 
 
-def _digest(path: Path) -> str:
+def pip(*arguments: str, turn: int, output: int | None = None) -> "subprocess.CompletedProcess[str]":
+    """``pip install``, into ``.venv`` if it is not told otherwise. ``output`` is for what it says."""
+    quiet = ("-qq", "--disable-pip-version-check", "--no-input", "--root-user-action", "ignore")
+    command = [VENV / "bin" / "python", "-m", "pip", "install", *quiet, "--no-deps", *arguments]
+    # settings that would put packages elsewhere than into .venv
+    elsewhere = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"}
+    environment = {name: value for name, value in os.environ.items() if name not in elsewhere}
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        pass_fds=(turn,),
+        stdout=output,
+        stderr=output and subprocess.STDOUT,
+        text=True,
+    )
+
+
+def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     print(text, flush=True)
 
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.chromium import Chromium, chromium
 from tests.generators import generators as generators  # a fixture
 from tests.matrix.provider import Provider
 from tests.matrix.server import APP, Server, serving
 from tests.matrix.stage import Matrix, in_process
 from tests.missing import MISSING, leave_out
 from tests.node import node_modules as node_modules  # a fixture
+from tests.playground.built import built_page as built_page  # a fixture
 from tests.upstream import never_accepting_port, refused_port
 
 pytest_plugins = ["tests.left_open"]  # of its own, as a conftest hears nothing of the fixtures of the session
@@ -70,6 +72,14 @@ def narrow_server(environment: dict[str, str], tmp_path_factory: pytest.TempPath
     """The same with a place for one run."""
     with serving(tmp_path_factory.mktemp("narrow"), {**environment, "DELTAWIRE_MAX_RUNS": "1"}) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Chromium]:
+    """One for all tests; each page has a storage of its own."""
+    program = shutil.which("chromium") or leave_out("chromium", "the program 'chromium' is not installed")
+    async with chromium(program, tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
 
 
 BREAKS_AT_ONCE = {"DELTAWIRE_BREAKER__FAILURES": "1", "DELTAWIRE_BREAKER__PAUSE": "600"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import re
 import signal
 import socket
 import subprocess
@@ -92,6 +93,18 @@ def in_starlette() -> ASGIApp:
             Middleware(BaseHTTPMiddleware, dispatch=tag),
         ],
     )
+
+
+@pytest.mark.parametrize("outer", [in_fastapi, in_starlette])
+@pytest.mark.usefixtures("upstream", "built_page")
+async def test_the_playground_is_where_the_app_is_mounted(outer: Callable[[], ASGIApp]) -> None:
+    async with served(outer()) as client:
+        page = await client.get("/llm", follow_redirects=True)
+        assert page.url.path == "/llm/"
+        named = re.findall(r'(?:src|href)="\./([^"]+)"', page.text)
+        assert len(named) >= 2
+        for name in (*named, "playground.json", "v1/functions"):
+            assert (await client.get(f"/llm/{name}")).status_code == 200
 
 
 @pytest.mark.parametrize("outer", [in_fastapi, in_starlette])

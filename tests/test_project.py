@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LOCKS = ("requirements/serve.txt", "requirements/dev.txt", "src/deltawire/providers/local/requirements.txt")
+LOCKS = (
+    "requirements/serve.txt",
+    "requirements/dev.txt",
+    "requirements/web.txt",
+    "src/deltawire/providers/local/requirements.txt",
+)
 APART = ("bench/peers/usual.txt", "bench/peers/litellm.txt")
 """Of environments of their own."""
 

@@ -24,6 +24,17 @@ _FLAGS = [
     "--no-proxy-server",
     "--remote-debugging-port=0",
 ]
+_UNTIL = """(...given) => new Promise((resolve, reject) => {
+  const look = () => {
+    try {
+      const found = (%s)(...given)
+      found ? resolve(found) : setTimeout(look, 5)
+    } catch (error) {
+      reject(error)
+    }
+  }
+  look()
+})"""
 Parameters = dict[str, Any]
 
 
@@ -35,6 +46,7 @@ class Chromium:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Parameters]] = {}
         self._loaded: dict[str, asyncio.Event] = {}
+        self._complaints: dict[str, list[str]] = {}
 
     async def read(self) -> None:
         """Hand out what the browser says, until it says no more."""
@@ -44,6 +56,8 @@ class Chromium:
                 self._waiting.pop(number).set_result(said)
             elif said.get("method") == "Page.loadEventFired":
                 self._loaded[said["sessionId"]].set()
+            elif complaint := _complaint(said):
+                self._complaints[said["sessionId"]].append(complaint)
 
     async def command(self, method: str, *, session: str | None = None, **parameters: object) -> Parameters:
         number = next(self._numbers)
@@ -57,42 +71,76 @@ class Chromium:
 
     @asynccontextmanager
     async def page(self, url: str) -> AsyncGenerator["Page"]:
-        target = (await self.command("Target.createTarget", url="about:blank"))["targetId"]
+        """A tab with a storage of its own."""
+        context = (await self.command("Target.createBrowserContext"))["browserContextId"]
+        target = (await self.command("Target.createTarget", url="about:blank", browserContextId=context))["targetId"]
         session = (await self.command("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
-        page = Page(self, target, session)
+        self._complaints[session] = []
+        page = Page(self, target, session, self._complaints[session])
         try:
-            self._loaded[session] = asyncio.Event()
-            await self.command("Page.enable", session=session)
-            await self.command("Page.navigate", session=session, url=url)
-            async with asyncio.timeout(20):
-                await self._loaded[session].wait()
+            for domain in ("Page", "Runtime", "Log"):
+                await page.command(f"{domain}.enable")
+            await self.load(session, url)
             yield page
         finally:
             await page.close()
+            await self.command("Target.disposeBrowserContext", browserContextId=context)
+
+    async def load(self, session: str, url: str) -> None:
+        self._loaded[session] = asyncio.Event()
+        await self.command("Page.navigate", session=session, url=url)
+        async with asyncio.timeout(20):
+            await self._loaded[session].wait()
 
 
 class Page:
     """One tab."""
 
-    def __init__(self, browser: Chromium, target: str, session: str) -> None:
+    def __init__(self, browser: Chromium, target: str, session: str, complaints: list[str]) -> None:
+        self.complaints = complaints
+        """What its console shows in red, but for replies of 400 and more: exceptions, and what its policy forbids."""
         self._browser = browser
         self._target = target
         self._session = session
         self._closed = False
 
     async def call(self, function: str, *arguments: object) -> Any:
-        """What a function of the page returns, or its promise brings. Raises ``AssertionError`` with what it throws."""
-        expression = f"{function}({', '.join(json.dumps(argument) for argument in arguments)})"
-        said = await self._browser.command(
-            "Runtime.evaluate", session=self._session, expression=expression, awaitPromise=True, returnByValue=True
-        )
+        """What a function of the page, or one written here, returns, or its promise brings. Raises ``AssertionError``
+        with what it throws."""
+        expression = f"({function})({', '.join(json.dumps(argument) for argument in arguments)})"
+        how = {"awaitPromise": True, "returnByValue": True, "allowUnsafeEvalBlockedByCSP": False}
+        said = await self.command("Runtime.evaluate", expression=expression, **how)
         assert "exceptionDetails" not in said, f"{expression}: {said['exceptionDetails']}"
         return said["result"].get("value")
+
+    async def until(self, function: str, *arguments: object) -> Any:
+        """What the function returns, once that is something: it is asked again and again."""
+        return await self.call(_UNTIL % function, *arguments)
+
+    async def command(self, method: str, **parameters: object) -> Parameters:
+        """What the debugging protocol has for a page: ``Emulation.…``, ``Input.…``, ``Page.captureScreenshot``."""
+        return await self._browser.command(method, session=self._session, **parameters)
+
+    async def load(self, url: str) -> None:
+        """Another page in its place, with the same storage."""
+        await self._browser.load(self._session, url)
 
     async def close(self) -> None:
         if not self._closed:
             self._closed = True
             await self._browser.command("Target.closeTarget", targetId=self._target)
+
+
+def _complaint(said: Parameters) -> str | None:
+    match said:
+        case {"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": details}}:
+            return str(details.get("exception", {}).get("description", details["text"]))
+        case {"method": "Runtime.consoleAPICalled", "params": {"type": "error", "args": arguments}}:
+            return " ".join(str(each.get("value", each.get("description"))) for each in arguments)
+        case {"method": "Log.entryAdded", "params": {"entry": {"level": "error", "source": source, "text": text}}}:
+            return None if source == "network" else str(text)
+        case _:
+            return None
 
 
 @asynccontextmanager

@@ -1,24 +1,15 @@
-"""One browser, one page's bundle, one server and one Envoy for all tests of this folder."""
+"""One page's bundle, one server and one Envoy for all tests of this folder."""
 
-import shutil
 from collections.abc import AsyncGenerator, Generator
 
 import pytest
 
-from tests.browser.chromium import Chromium, Page, chromium
+from tests.browser.chromium import Chromium, Page
 from tests.browser.envoy import Envoy, envoy
 from tests.browser.site import bundle, static_site
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server, serving
-from tests.missing import leave_out
 from tests.node import Node
-
-
-@pytest.fixture(scope="session")
-async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Chromium]:
-    program = shutil.which("chromium") or leave_out("chromium", "the program 'chromium' is not installed")
-    async with chromium(program, tmp_path_factory.mktemp("chromium")) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="session")

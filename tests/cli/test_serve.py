@@ -71,6 +71,18 @@ async def test_the_banner_in_a_text_log_is_plain_and_its_curl_line_can_be_pasted
         assert await server.stopped() == 0
 
 
+@pytest.mark.usefixtures("built_page")
+async def test_the_banner_tells_where_the_page_is_if_there_is_one(tmp_path: Path) -> None:
+    for env, there in (({}, True), ({"DELTAWIRE_HTTP__PLAYGROUND": "false"}, False)):
+        arguments = (str(shop(tmp_path)), "--log-format", "text")
+        async with serving(*arguments, env=ON_UPSTREAM | env, cwd=tmp_path, wait=False) as server:
+            lines = [await server.line()]
+            while "  curl" not in lines[-1]:
+                lines.append(await server.line())
+            assert (f"  page  http://127.0.0.1:{server.port}/\n" in lines) is there
+            assert await server.stopped() == 0
+
+
 async def refused(folder: Path, *arguments: str, **env: str) -> Ended:
     ended = await deltawire("serve", *arguments, env=ON_UPSTREAM | env, cwd=folder)
     assert ended.code == 2

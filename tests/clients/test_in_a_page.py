@@ -1,7 +1,6 @@
 """The page's TypeScript in a browser: Google's client, and what Node runs too, where it says what a page needs."""
 
 import itertools
-import shutil
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,13 +10,12 @@ import pytest
 
 from deltawire.domain.errors import Code
 from deltawire.transports.status import GRPC_STATUS
-from tests.browser.chromium import Chromium, Page, chromium
+from tests.browser.chromium import Chromium, Page
 from tests.browser.site import static_site
 from tests.clients.page import PROGRAMS, program
 from tests.clients.shop import ANSWER, cutting
 from tests.matrix.provider import Provider
 from tests.matrix.server import serving
-from tests.missing import leave_out
 from tests.node import Node
 
 pytestmark = pytest.mark.anyio
@@ -82,13 +80,13 @@ class Site:
 
 @pytest.fixture(scope="module")
 async def site(
+    browser: Chromium,
     node_modules: Node,
     typescript_stubs_made: Path,
     environment: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncGenerator[Site]:
-    binary = shutil.which("chromium") or leave_out("chromium", "the program 'chromium' is not installed")
-    source, served, folder = (tmp_path_factory.mktemp(name) for name in ("source", "served", "chromium"))
+    source, served, folder = (tmp_path_factory.mktemp(name) for name in ("source", "served", "server"))
     node_modules.link(source)
     (source / "gen").symlink_to(typescript_stubs_made)
     async with AsyncExitStack() as stack:
@@ -105,7 +103,7 @@ async def site(
         flags = ("--bundle", "--format=esm", "--log-level=warning", f"--outdir={served}")
         esbuild = node_modules.package("esbuild/bin/esbuild")
         await node_modules.run(esbuild, *(file for file, _ in files), *flags, folder=source)
-        yield Site(await stack.enter_async_context(chromium(binary, folder)), origin)
+        yield Site(browser, origin)
 
 
 @pytest.mark.parametrize("name", NAMES)

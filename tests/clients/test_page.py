@@ -1,10 +1,6 @@
 """What the page says besides its programs: links, and the settings for nginx."""
 
-import asyncio
 import re
-import socket
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +11,7 @@ from tests.clients.program import Toolchains, running
 from tests.clients.shop import ANSWER
 from tests.matrix.provider import Provider
 from tests.matrix.server import Server
+from tests.nginx import nginx
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -41,51 +38,18 @@ def test_every_program_of_the_page_is_run_by_a_test() -> None:
     assert sorted(PROGRAMS) == sorted([*run, "grpc_stubs.sh", "connect_stubs.sh", "grpc_web.ts"])
 
 
-@asynccontextmanager
-async def nginx(binary: str, backend: int, folder: Path) -> AsyncGenerator[int]:
-    """nginx with the settings of the page, and no more than it needs to start; gives its port."""
+def configured(address: str, backend: int) -> str:
+    """The settings of the page, and no more than nginx needs to start."""
     [settings] = re.findall(r"^  ```nginx\n(.*?)^  ```", PAGE, re.DOTALL | re.MULTILINE)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};").replace(":8000;", f":{backend};")
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    temporary = " ".join(f"{kind}_temp_path {folder / kind};" for kind in kinds)
-    file = folder / "nginx.conf"
-    file.write_text(
-        f"daemon off; pid {folder / 'pid'}; error_log stderr; events {{}}\n"
-        f"http {{ access_log off; {temporary}\n{settings} }}"
-    )
-    process = await asyncio.create_subprocess_exec(
-        *(binary, "-p", str(folder), "-c", str(file)), stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        await _listening(port, process)
-        yield port
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.communicate()
-
-
-async def _listening(port: int, process: asyncio.subprocess.Process) -> None:
-    async with asyncio.timeout(10):
-        while process.returncode is None:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                await asyncio.sleep(0.02)
-            else:
-                writer.close()
-                return
-    raise AssertionError("nginx ended")
+    return settings.replace("listen 80;", f"listen {address};").replace(":8000;", f":{backend};")
 
 
 @pytest.mark.anyio
 async def test_nginx_passes_pieces_and_leaving_on_at_once(
-    program: Callable[[str], str], toolchains: Toolchains, shop: Server, upstream: Provider, tmp_path: Path
+    toolchains: Toolchains, shop: Server, upstream: Provider, tmp_path: Path
 ) -> None:
-    async with nginx(program("nginx"), shop.port, tmp_path) as port:
+    with nginx(tmp_path, lambda address: configured(address, shop.port)) as url:
+        port = int(url.rpartition(":")[2])
         for name in ("sse.py", "ndjson.rb", "many_runs.py"):
             await _plays_through(port, name, toolchains, upstream, tmp_path)
 

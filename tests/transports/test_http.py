@@ -13,7 +13,15 @@ from tests.upstream import close, done, error_reply, finish, head, text, usage
 pytestmark = pytest.mark.anyio
 
 HELLO = (head(), text("Hel"), text("lo"), finish("stop"), usage(9, 2), done())
-DOCUMENTS = ["/v1/functions", "/v1/functions/say", "/openapi.json", "/docs", "/docs/docs.js", "/docs/docs.css"]
+DOCUMENTS = [
+    "/v1/functions",
+    "/v1/functions/say",
+    "/openapi.json",
+    "/docs",
+    "/docs/docs.js",
+    "/docs/docs.css",
+    "/playground.json",
+]
 RUN = "/v1/functions/say"
 
 

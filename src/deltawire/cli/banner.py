@@ -67,7 +67,7 @@ def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -
     console.print()
     console.print(_functions(served))
     console.print()
-    for wire, place in places.items():
+    for wire, place in {"page": _page(host, settings), **places}.items():
         if place:
             how = "  in TLS" if wire == "grpc" and settings.grpc.tls_cert else ""
             console.print(Text.assemble("  ", (wire, "bold"), "  ", (place, "cyan"), how))
@@ -80,6 +80,13 @@ def _say(console: Console, served: Served, settings: Settings, *, brief: bool) -
     function = next(iter(served.values())).function
     sample = call(function, address_of(settings)) if settings.port else _grpc_call(function, settings)
     console.print(Text(f"  Try it:\n\n{sample}\n"), soft_wrap=True)
+
+
+def _page(host: str, settings: Settings) -> str | None:
+    """Where a browser finds the playground, if there is one."""
+    from deltawire.transports.http.playground import is_built  # who watches over workers loads no server
+
+    return f"{_url(host, settings.port)}/" if settings.port and settings.http.playground and is_built() else None
 
 
 def address_of(settings: Settings) -> str:

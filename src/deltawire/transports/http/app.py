@@ -21,6 +21,7 @@ from deltawire.transports.http.guard import Guard
 from deltawire.transports.http.health import Readyz, healthz
 from deltawire.transports.http.invoke import Invoke
 from deltawire.transports.http.openapi.document import openapi
+from deltawire.transports.http.playground import playground
 from deltawire.transports.http.refusals import Refusals, Refusing
 from deltawire.transports.http.rpc.service import procedures
 from deltawire.transports.http.settings import HttpSettings
@@ -57,6 +58,9 @@ def build_app(engine: Engine, settings: HttpSettings, *, on_loopback: bool, arti
         route("/healthz", GET=healthz),
         route("/readyz", GET=Readyz(engine.admission)),
     ]
+    if settings.playground:  # last: on its way to a function no call passes it
+        pages = playground(engine, refusals, article_function, _version())
+        routes += [route(path, GET=page) for path, page in pages.items()]
     # No redirects from a slash at the end: a redirected POST is one that many clients send again without its body.
     router = Router(routes, redirect_slashes=False, default=refusals.unknown_path)
     # What lies around the endpoint of a stream stays in memory, and is gone through by each of its pieces: it is less

@@ -45,3 +45,5 @@ class HttpSettings(BaseModel):
     """Origins of foreign web pages that may call, as ``https://example.com``."""
     allowed_hosts: Names = ()
     """Names besides localhost under which a server that listens on loopback may be called."""
+    playground: bool = True
+    """Whether ``/`` is the playground, a page that runs the functions."""
