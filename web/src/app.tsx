@@ -1,8 +1,8 @@
 import { Component, Suspense, use, useState, useSyncExternalStore, type ReactNode } from "react"
 import { readFunctions, type FunctionInfo } from "./api/functions.ts"
 import { readPlace, type Place } from "./api/place.ts"
-import { Bench } from "./bench/bench.tsx"
-import { FunctionList } from "./bench/function_list.tsx"
+import { Workbench } from "./workbench/workbench.tsx"
+import { FunctionList } from "./workbench/function_list.tsx"
 import { keep, kept } from "./form/kept.ts"
 import { ThemeButton } from "./look/theme.tsx"
 import { wiresOf } from "./wires/index.ts"
@@ -56,7 +56,7 @@ function Page({ there }: { there: Promise<There> }) {
     <div className="page">
       <FunctionList functions={functions} chosen={info.name} choose={choose} />
       <main>
-        <Bench key={info.name} info={info} place={place} wires={usable} wire={wire} choose={chooseWire} />
+        <Workbench key={info.name} info={info} place={place} wires={usable} wire={wire} choose={chooseWire} />
       </main>
     </div>
   )

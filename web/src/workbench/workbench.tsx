@@ -12,7 +12,7 @@ import { Snippets } from "../snippets/snippets.tsx"
 import type { Wire } from "../wires/wire.ts"
 import { Form } from "./form.tsx"
 import { Tabs } from "./tabs.tsx"
-import { useBench, type BenchState } from "./use_bench.ts"
+import { useWorkbench, type WorkbenchState } from "./use_workbench.ts"
 
 /** The places of the tabs that show a run. */
 const ANSWER = 0
@@ -26,23 +26,24 @@ interface Props {
   readonly choose: (wire: Wire) => void
 }
 
-export function Bench({ info, place, wires, wire, choose }: Props) {
+export function Workbench({ info, place, wires, wire, choose }: Props) {
   const [tab, setTab] = useState(ANSWER)
-  const bench = useBench(info, wire)
+  const workbench = useWorkbench(info, wire)
   const race = useRace()
-  const { call, recorder, run } = bench
+  const { call, recorder, run } = workbench
   useStopKey(run.running, run.stop)
   useTitle(info.name)
   const start = () => {
-    if (bench.start() && tab > BYTES) setTab(ANSWER)
+    if (workbench.start() && tab > BYTES) setTab(ANSWER)
   }
   const scripted = place.scripted.includes(info.name)
+  const chatting = workbench.conversation.parameters !== null
   return (
-    <section className={bench.conversation.parameters === null ? "bench" : "bench chatting"} aria-labelledby="function">
-      <Form info={info} bench={bench} wires={wires} wire={wire} choose={choose} start={start} />
+    <section className={chatting ? "workbench chatting" : "workbench"} aria-labelledby="function">
+      <Form info={info} workbench={workbench} wires={wires} wire={wire} choose={choose} start={start} />
       <div className="result">
         <Tabs label="What came of it" at={tab} choose={setTab} tabs={[
-          { name: "Answer", panel: <Answered bench={bench} typed={info.output.type !== "string"} /> },
+          { name: "Answer", panel: <Answered workbench={workbench} typed={info.output.type !== "string"} /> },
           { name: "Bytes", panel: <Raw recorder={recorder} /> },
           { name: "Code", panel: <Snippets call={call} wire={wire} place={place} /> },
           { name: "Race", panel: <Race call={call} wires={wires} scripted={scripted} race={race} /> },
@@ -52,8 +53,8 @@ export function Bench({ info, place, wires, wire, choose }: Props) {
   )
 }
 
-function Answered({ bench, typed }: { bench: BenchState; typed: boolean }) {
-  const { run: { answer }, conversation: { parameters, turns, saying } } = bench
+function Answered({ workbench, typed }: { workbench: WorkbenchState; typed: boolean }) {
+  const { run: { answer }, conversation: { parameters, turns, saying } } = workbench
   const empty = (
     <p className="faint empty">The answer will be here. Enter runs, Shift and Enter make a new line, Esc stops.</p>
   )

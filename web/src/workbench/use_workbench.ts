@@ -11,9 +11,9 @@ import { Recorder } from "../raw/recorder.ts"
 import type { Call, Wire } from "../wires/wire.ts"
 import { callOf, turnOf, type Drafts } from "./call.ts"
 
-export type BenchState = ReturnType<typeof useBench>
+export type WorkbenchState = ReturnType<typeof useWorkbench>
 
-export function useBench(info: FunctionInfo, wire: Wire) {
+export function useWorkbench(info: FunctionInfo, wire: Wire) {
   const field = useMemo(() => objectField(info.input), [info])
   const [drafts, setDrafts] = useDrafts(info.name, field)
   const [line, setLine] = useState("")

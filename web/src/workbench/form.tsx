@@ -5,12 +5,12 @@ import { objectField, settingsField } from "../form/settings.ts"
 import type { Wire } from "../wires/wire.ts"
 import { Buttons } from "./buttons.tsx"
 import { INPUT, LINE, SETTINGS } from "./call.ts"
-import type { BenchState } from "./use_bench.ts"
+import type { WorkbenchState } from "./use_workbench.ts"
 import { WireChoice } from "./wire_choice.tsx"
 
 interface Props {
   readonly info: FunctionInfo
-  readonly bench: BenchState
+  readonly workbench: WorkbenchState
   readonly wires: readonly Wire[]
   readonly wire: Wire
   readonly choose: (wire: Wire) => void
@@ -20,8 +20,8 @@ interface Props {
 /** For a function that takes messages and no text of its own. */
 const LINE_FIELD = objectField({ type: "object", properties: { [LINE]: { type: "string" } }, required: [LINE] })
 
-export function Form({ info, bench, wires, wire, choose, start }: Props) {
-  const { field, drafts, line, write, shown, conversation, run } = bench
+export function Form({ info, workbench, wires, wire, choose, start }: Props) {
+  const { field, drafts, line, write, shown, conversation, run } = workbench
   const { parameters } = conversation
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {
