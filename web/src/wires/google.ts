@@ -89,9 +89,14 @@ function tappedRequest(tap: Tap, plain: typeof XMLHttpRequest): typeof XMLHttpRe
     #headers: [string, string][] = []
     #seen = 0
 
+    constructor() {
+      super()
+      // Before the client listens: with the last message in its hands it lets go of the reply at once.
+      this.addEventListener("readystatechange", () => this.#look())
+    }
+
     override open(method: string, url: string | URL, ...rest: unknown[]): void {
       this.#path = `${method} ${new URL(url, document.baseURI).pathname}`
-      this.addEventListener("readystatechange", () => this.#look())
       ;(super.open as (...all: unknown[]) => void)(method, url, ...rest)
     }
 
