@@ -107,7 +107,7 @@ async def test_the_limit_of_the_whole_run_is_not_a_reason_to_ask_another() -> No
     never = asyncio.Event()
     a, b, c = Scripted(never), Scripted("unused"), Scripted("unused")
     async with stage([say], a=a, b=b, c=c) as on:
-        error = await on.error("say", request(words="hi", timeout=0.3))
+        error = await on.error("say", request(words="hi", timeout=0.1))
         assert error.reason is Reason.total_timeout
         assert models_asked(a, b, c) == ["first"]
 
