@@ -18,8 +18,10 @@ HEAD = b"host: localhost\r\nconnection: close\r\n\r\n"
 class App:
     """Sends these messages."""
 
-    def __init__(self, *messages: dict[str, object], headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-        self._messages = [{"type": "http.response.start", "status": 200, "headers": headers}, *messages]
+    def __init__(
+        self, *messages: dict[str, object], headers: tuple[tuple[bytes, bytes], ...] = (), status: int = 200
+    ) -> None:
+        self._messages = [{"type": "http.response.start", "status": status, "headers": headers}, *messages]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         for message in self._messages:
@@ -67,6 +69,12 @@ async def test_head_gets_the_head_alone(headers: tuple[tuple[bytes, bytes], ...]
     fields = b"".join(b"%b: %b\r\n" % field for field in headers)
     received = await said(App(body(b"one"), headers=headers), b"HEAD / HTTP/1.1\r\n")
     assert received == b"HTTP/1.1 200 OK\r\n" + fields + b"connection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(("status", "line"), [(204, b"204 No Content"), (304, b"304 Not Modified")])
+async def test_a_status_that_has_no_body_is_the_head_alone(status: int, line: bytes) -> None:
+    received = await said(App(body(b"one", more=True), body(b""), status=status))
+    assert received == b"HTTP/1.1 " + line + b"\r\nconnection: close\r\n\r\n"
 
 
 @pytest.mark.parametrize("value", [b"a\r\nset-cookie: b", b"a\nb", b"a\rb", b"a\0b"])

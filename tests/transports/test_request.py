@@ -1,6 +1,7 @@
 """A body within its limit is read whole; anything else ends before it costs anything."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from deltawire.domain.errors import Reason, RunError
 from deltawire.engine.admission import cut_short
 from deltawire.engine.engine import Engine, Run
-from deltawire.transports.http.request import read_body
+from deltawire.transports.http.request import EXCHANGE, read_body
 from deltawire.transports.http.settings import HttpSettings
 from tests.transports.asgi import GONE, Receives, part
 
@@ -29,6 +30,28 @@ async def test_a_body_within_the_limit_is_read_whole(length: str | None) -> None
     assert (
         await read(Receives(part(b"01234", more=True), part(b"", more=True), part(b"56789")), length) == b"0123456789"
     )
+
+
+class Came:
+    """An exchange whose request has come whole."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def whole_body(self) -> bytes | None:
+        return self._body
+
+    def when_left(self, left: Callable[[str], None] | None) -> None: ...
+
+
+@pytest.mark.parametrize("headers", [[], [(b"content-length", b"11")]])
+async def test_a_body_that_has_come_whole_is_held_to_the_limit_too(headers: list[tuple[bytes, bytes]]) -> None:
+    receives, limit = Receives(), HttpSettings(max_body_bytes=10)
+    came = [{"headers": headers, "extensions": {EXCHANGE: Came(b"x" * length)}} for length in (10, 11)]
+    assert await read_body(arrived(), came[0], receives, limit) == b"x" * 10
+    with pytest.raises(RunError, match="larger than 10 bytes") as raised:
+        await read_body(arrived(), came[1], receives, limit)
+    assert (raised.value.reason, receives.taken) == (Reason.request_too_large, 0)
 
 
 async def test_an_empty_body_is_empty() -> None:
