@@ -192,10 +192,27 @@ async def test_whatever_an_answer_holds_is_shown_as_it_is(hands: Hands, upstream
         "&amp; &lt;",
     ):
         assert words in written
+    inside = "() => document.querySelectorAll('.answer :is(script, img, svg, a, b)').length"
+    assert await hands.page.call(inside) == 0
     await hands.click("As plain text")
+    await hands.page.until("() => !!document.querySelector('.plain')")
     assert await hands.text(".plain") == HOSTILE
-    inside = await hands.page.call("() => document.querySelectorAll('.answer :is(script, img, svg, a, b)').length")
-    assert (inside, await hands.page.call("() => window.ran ?? null")) == (0, None)
+    assert (await hands.page.call(inside), await hands.page.call("() => window.ran ?? null")) == (0, None)
+
+
+async def test_what_leads_out_of_the_page_is_a_link_and_nothing_else_is(hands: Hands, upstream: Provider) -> None:
+    inner = "[a](javascript:window.ran=1) [b](data:text/html,b) [c](/v1/functions) [d](#say) [e](blob:x) ![f](f.png) "
+    outer = "![g](https://example.org/g.png) [h](mailto:h@example.org) <https://example.org/>"
+    upstream.script(head(), text(inner + outer), *END)
+    await ask(hands, "sse")
+    await hands.sees(".state", "Complete")
+    links = "() => [...document.querySelectorAll('.markdown a')].map(({ href }) => href)"
+    assert await hands.page.call(links) == [
+        "https://example.org/g.png",
+        "mailto:h@example.org",
+        "https://example.org/",
+    ]
+    assert await hands.page.call("() => document.querySelectorAll('.answer img').length") == 0
 
 
 async def test_markdown_becomes_elements(hands: Hands, upstream: Provider) -> None:

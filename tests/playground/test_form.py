@@ -117,6 +117,15 @@ async def test_a_file_that_is_dropped_into_a_text_is_its_text(hands: Hands, upst
     assert upstream.exchanges == []
 
 
+async def test_a_file_that_is_too_large_is_not_taken(hands: Hands, upstream: Provider) -> None:
+    await hands.open("say")
+    await hands.page.call(DROP, 4_000_001, "c.log")  # so many NULs
+    await hands.page.until("() => document.querySelector('.wrong') !== null")
+    assert await hands.page.call(WRONG) == ["c.log is larger than 4 MB"]
+    assert await hands.value("message") == ""
+    assert upstream.exchanges == []
+
+
 async def test_settings_go_with_the_call(hands: Hands, upstream: Provider) -> None:
     upstream.always(answer("Hello"))
     await hands.open("say")
