@@ -51,6 +51,27 @@ async def test_a_body_of_unknown_length_is_told_in_chunks() -> None:
     )
 
 
+@pytest.mark.parametrize(("part", "chunk"), [(b":\n", b"2\r\n:\n\r\n"), (b"", b"")])
+async def test_the_head_goes_out_with_what_is_said_first_though_nothing_follows(part: bytes, chunk: bytes) -> None:
+    heard = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send(body(part, more=True))
+        await heard.wait()
+        await send(body(b"end"))
+
+    async with listening(app) as (port, state), asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\n" + HEAD)
+        head = b"HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+        assert await reader.readexactly(len(head + chunk)) == head + chunk
+        heard.set()
+        assert await reader.read() == b"3\r\nend\r\n0\r\n\r\n"
+        writer.close()
+        await all_ended(state)
+
+
 async def test_a_body_whose_length_is_told_goes_out_as_it_is() -> None:
     parts = body(b"on", more=True), body(b"e")
     assert await said(App(*parts, headers=((b"content-length", b"3"),))) == (

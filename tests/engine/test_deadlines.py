@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from contextvars import Context
 
 import pytest
 
@@ -387,3 +388,31 @@ async def test_a_deadline_whose_interruption_nobody_claims_takes_it_back() -> No
         await asyncio.sleep(0)
     deadline.close()
     assert cancelling() == 0
+
+
+class Counting(asyncio.SelectorEventLoop):
+    """Counts the timers that are set."""
+
+    timers = 0
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: object, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self.timers += 1
+        return super().call_at(when, callback, *args, context=context)
+
+
+def test_all_the_limits_of_a_run_that_keeps_them_share_one_timer() -> None:
+    async def run() -> None:
+        deadline = Deadline(Timeouts(), 300, asyncio.get_running_loop().time())
+        deadline.begin_attempt()
+        deadline.connecting()
+        deadline.connected()
+        deadline.commit()
+        deadline.close()
+
+    with asyncio.Runner(loop_factory=Counting) as runner:
+        runner.run(run())
+        loop = runner.get_loop()
+    assert isinstance(loop, Counting)
+    assert loop.timers == 1
