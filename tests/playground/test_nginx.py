@@ -1,9 +1,11 @@
 """The page and all wires behind a real nginx with the recipe of ``deploy/nginx``: nothing waits, and leaving is passed
 on."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -58,7 +60,7 @@ def posted(path: str, body: bytes, **headers: str) -> Call:
             httpx.AsyncClient(timeout=20) as client,
             client.stream("POST", f"{url}{path}", content=body, headers=given) as reply,
         ):
-            assert reply.status_code == 200
+            assert (reply.status_code, reply.headers.get("content-encoding")) == (200, None)
             yield reply.aiter_raw()
 
     return call
@@ -150,6 +152,53 @@ async def test_a_cut_answer_is_cut(front: str, upstream: Provider) -> None:
     with pytest.raises(httpx.RemoteProtocolError):
         async with WIRES["text"](front) as pieces:
             await until(pieces, b"no such text")
+
+
+async def test_a_piece_passes_also_where_nothing_tells_nginx_its_length(
+    playground: Server, upstream: Provider, tmp_path: Path
+) -> None:
+    """Chunks pass a buffer too, so that those of the other tests prove nothing against one."""
+    gate = Gate()
+    upstream.script(head(), text("Hel"), gate.wait(), text("lo"), finish("stop"), done())
+    unframed = {"proxy_http_version 1.1;": "proxy_http_version 1.0;"}
+    with nginx(tmp_path, playground.port, playground.port, changes=unframed) as url:
+        async with WIRES["sse"](url) as pieces, asyncio.timeout(20):
+            await until(pieces, b"Hel")
+            gate.open()
+            await until(pieces, b"lo")
+
+
+async def test_a_call_that_was_sent_is_sent_to_no_second_server(
+    playground: Server, upstream: Provider, tmp_path: Path
+) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    upstream.always(head(), text("Hello"), finish("stop"), done())
+    dying = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    port: int = dying.sockets[0].getsockname()[1]
+    two = {"upstream deltawire {": f"upstream deltawire {{ server 127.0.0.1:{port};"}
+    with nginx(tmp_path, playground.port, playground.port, changes=two) as url:
+        async with dying, httpx.AsyncClient() as client:
+            seen = [(await client.post(f"{url}/api/v1/functions/say", json=RUN)).status_code for _ in range(2)]
+    assert (sorted(seen), len(upstream.exchanges)) == ([200, 502], 1)
+
+
+async def test_a_model_may_be_silent_for_longer_on_grpc_web(
+    playground: Server, upstream: Provider, tmp_path: Path
+) -> None:
+    gate = Gate()
+    upstream.always(head(), text("Hel"), gate.wait(), text("lo"), finish("stop"), done())
+    impatient = {"proxy_read_timeout 60s;": "proxy_read_timeout 1s;"}
+    with nginx(tmp_path, playground.port, playground.port, changes=impatient) as url:
+        async with WIRES["grpc-web"](url) as patient:
+            await until(patient, b"Hel")
+            with pytest.raises(httpx.RemoteProtocolError):  # which tells that the other has been silent for longer
+                async with WIRES["ndjson"](url) as pieces:
+                    await until(pieces, b"no such text")
+            gate.open()
+            await until(patient, b"lo")
 
 
 async def test_a_page_of_another_origin_is_refused(front: str, upstream: Provider) -> None:
