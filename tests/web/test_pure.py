@@ -1,4 +1,4 @@
-"""What is pure in the page has tests of its own, beside it, which Node runs; its stubs are those of ``proto/``."""
+"""The types of the page hold, its pure parts pass their own tests, and its stubs are those of ``proto/``."""
 
 import re
 import subprocess
@@ -21,6 +21,11 @@ async def test_the_pages_own_tests_pass(node_modules: Node) -> None:
     counted = {name: int(count) for name, count in re.findall(r"^ℹ (\w+) (\d+)$", said, re.MULTILINE)}
     assert counted["pass"] > len(files)
     assert {counted[name] for name in ("fail", "cancelled", "skipped", "todo")} == {0}
+
+
+async def test_the_page_passes_the_compiler(node_modules: Node) -> None:
+    web = ROOT / "web"
+    await node_modules.run(web / "node_modules" / "typescript" / "bin" / "tsc", "--noEmit", folder=web)
 
 
 def test_the_pages_stubs_are_what_proto_says() -> None:
