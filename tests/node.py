@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,13 +52,14 @@ class Node:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "")},
+            start_new_session=True,
         )
         try:
             async with asyncio.timeout(within):
                 out, err = await process.communicate()
         finally:
             if process.returncode is None:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # node --test has a process for each file
                 await process.wait()
         assert process.returncode == 0, f"{script.name} failed ({process.returncode}):\n{out.decode()}\n{err.decode()}"
         return out.decode()
