@@ -126,8 +126,10 @@ def _install_packages(node: Path, turn: int) -> None:
 
 
 def _npm(node: Path, *arguments: str, turn: int) -> "subprocess.CompletedProcess[str]":
+    # Node trusts a list of its own: where a proxy stands before the network, only the system's names its authority.
+    program = [node / "bin" / "node", "--use-system-ca"]
     return subprocess.run(
-        [node / "bin" / "node", node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js", *arguments],
+        [*program, node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js", *arguments],
         cwd=WEB,
         env={**_environment(), "PATH": f"{node / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"},
         pass_fds=(turn,),

@@ -84,7 +84,7 @@ def _install(node: Path, npm: Path) -> None:
     if _INSTALLED.is_file() and _INSTALLED.read_text() == wanted:
         return
     shutil.rmtree(_MODULES, ignore_errors=True)
-    command = [node, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    command = [node, "--use-system-ca", npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     try:
         installed = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=180)
     except subprocess.TimeoutExpired:
