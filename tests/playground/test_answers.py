@@ -230,6 +230,16 @@ async def test_markdown_becomes_elements(hands: Hands, upstream: Provider) -> No
     assert link == ["_blank", "noopener noreferrer nofollow"]
 
 
+@pytest.mark.parametrize("deep", [">" * 10_000 + " x", "> - " * 5_000 + "x", "- " * 20_000 + "x"])
+async def test_what_lies_too_deep_to_be_drawn_is_shown_as_it_is(hands: Hands, upstream: Provider, deep: str) -> None:
+    upstream.script(head(), text(deep[:7]), text(deep[7:]), *END)
+    await ask(hands, "sse")
+    await hands.sees(".state", "Complete")
+    assert (await hands.text(".markdown") or "").endswith("x")
+    await hands.click("As plain text")
+    assert await hands.text(".plain") == deep
+
+
 @pytest.mark.parametrize("wire", TELLING)
 async def test_the_figures_of_a_run_are_told(hands: Hands, playground: Server, upstream: Provider, wire: str) -> None:
     upstream.script(head(), reasoning("Hm."), text("Hello"), finish("length"), usage(9, 2), done())

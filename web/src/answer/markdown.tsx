@@ -6,9 +6,21 @@ import { memo, useMemo, type ReactNode } from "react"
 import { CopyButton } from "./copy.tsx"
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  const blocks = useMemo(() => new Lexer({ gfm: true, breaks: true }).lex(text), [text])
+  const blocks = useMemo(() => blocksOf(text), [text])
   return <div className="markdown">{blocks.map((token, at) => <Piece key={at} token={token} />)}</div>
 })
+
+/** What lies deeper than anybody writes is a text as it stands: its reader, or the browser, would run out of stack. */
+const TOO_DEEP = /^(?:[ \t]*>){100}/m
+
+function blocksOf(text: string): Token[] {
+  try {
+    if (!TOO_DEEP.test(text)) return new Lexer({ gfm: true, breaks: true }).lex(text)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+  }
+  return [{ type: "html", block: true, pre: false, raw: text, text }]
+}
 
 /** A paragraph that has not changed is not drawn again. */
 const Piece = memo(
