@@ -1,10 +1,12 @@
 """The form of a function: made from its schema, checked beside its fields, remembered, worked with keys and files."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.browser.chromium import Page
+from tests.browser.chromium import Chromium, Page
 from tests.matrix.provider import Provider
-from tests.matrix.server import Server
+from tests.matrix.server import Server, serving
 from tests.playground.hands import Hands
 from tests.upstream import answer
 
@@ -39,6 +41,27 @@ async def test_every_kind_of_field_goes_into_the_call(hands: Hands, upstream: Pr
     await hands.sees(".state", "Complete")
     [prompt] = prompts(upstream)
     assert prompt == "a \"lamp\"\n large 7 -0.25 True ['one', 'two'] name='rope' count=1"
+
+
+@pytest.mark.usefixtures("built_page")
+async def test_types_that_hold_themselves_have_a_form(
+    browser: Chromium, scripted: dict[str, str], provider: Provider, tmp_path: Path
+) -> None:
+    await provider.begin()
+    provider.always(answer("done"))
+    with serving(tmp_path, scripted, Path(__file__).with_name("recursive_app.py")) as server:
+        async with browser.page(f"{server.url}/") as page:
+            hands = Hands(page, server.url)
+            await hands.open("walk")
+            await hands.write("name", "first")
+            await hands.run()
+            await hands.sees(".state", "Complete")
+            await hands.open("compute")
+            await hands.write("value", "7")
+            await hands.run()
+            await hands.sees(".state", "Complete")
+            assert page.complaints == []
+    assert prompts(provider) == ["Step(name='first', next=None)", "Number(value=7)"]
 
 
 async def test_what_is_not_given_is_left_to_the_function(hands: Hands, upstream: Provider) -> None:

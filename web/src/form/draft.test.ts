@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import type { Schema } from "../api/schema.ts"
-import { Alternative, emptyDraft, problemsIn, revived, valueOf, type Draft } from "./draft.ts"
+import { Alternative, emptyDraft, givenDraft, problemsIn, revived, valueOf, type Draft } from "./draft.ts"
 import { fieldOf } from "./field.ts"
 
 const schema: Schema = {
@@ -119,4 +119,35 @@ test("a server's words about the input are told beside their fields", () => {
     { path: "input.part.0.count", message: "Input should be 1; or more" },
   ])
   assert.deepEqual(problemsIn("the provider answered 400: input too long"), [])
+})
+
+/** The input of a function whose one parameter, `of`, is of this type. */
+const input = (of: Schema, $defs: Record<string, Schema>): Schema =>
+  ({ type: "object", $defs, properties: { of }, required: ["of"] })
+
+test("a type that holds itself is laid out as far as it must be", () => {
+  const node: Schema = {
+    type: "object",
+    properties: { next: { anyOf: [{ $ref: "#/$defs/Node" }, { type: "null" }] } },
+    required: ["next"],
+  }
+  const chain = fieldOf(input({ $ref: "#/$defs/Node" }, { Node: node }))
+  assert.deepEqual(valueOf(chain, emptyDraft(chain, true), true), { value: { of: { next: null } }, problems: [] })
+
+  const either: Schema = { anyOf: [{ $ref: "#/$defs/Add" }, { $ref: "#/$defs/Num" }] }
+  const add: Schema = { type: "object", properties: { left: either, right: either }, required: ["left", "right"] }
+  const num: Schema = { type: "object", properties: { value: { type: "integer" } }, required: ["value"] }
+  const term = fieldOf(input(either, { Add: add, Num: num }))
+  assert.deepEqual(emptyDraft(term, true), { of: new Alternative(1, { value: "" }) })
+
+  const endless: Schema = { type: "object", properties: { next: { $ref: "#/$defs/Node" } }, required: ["next"] }
+  const never = fieldOf(input({ $ref: "#/$defs/Node" }, { Node: endless }))
+  assert.match(valueOf(never, emptyDraft(never, true), true).problems[0]?.message ?? "", /Needed/)
+})
+
+test("what may be null is given when it is asked for", () => {
+  const point: Schema = { type: "object", properties: { x: { type: "integer" } }, required: ["x"] }
+  const field = fieldOf({ anyOf: [point, { type: "null" }] })
+  assert.equal(emptyDraft(field, true), null)
+  assert.deepEqual(givenDraft(field), { x: "" })
 })

@@ -30,7 +30,10 @@ export interface Problem {
 /** Stands for a value that is not sent. */
 export const nothing: unique symbol = Symbol("nothing")
 
-export function emptyDraft(field: Field, required: boolean): Draft {
+/** A type may hold itself: so many levels of it are laid out at most, each further one when it is asked for. */
+const LEVELS = 6
+
+export function emptyDraft(field: Field, required: boolean, levels = LEVELS): Draft {
   switch (field.kind) {
     case "text":
     case "number":
@@ -43,15 +46,35 @@ export function emptyDraft(field: Field, required: boolean): Draft {
     case "list":
       return []
     case "object":
-      if (!required) return null
+      if (!required || field.nullable || levels === 0) return null
       return Object.fromEntries(
-        field.members.map(({ name, required: needed, field: make }) => [name, emptyDraft(make(), needed)]),
+        field.members.map(({ name, required: needed, field: make }) => [name, emptyDraft(make(), needed, levels - 1)]),
       )
     case "union": {
-      const [first] = field.options
-      return first === undefined ? "" : new Alternative(0, emptyDraft(first, required))
+      const at = Math.max(0, field.options.findIndex((option) => !needsItself(option)))
+      const option = field.options[at]
+      return option === undefined ? "" : new Alternative(at, emptyDraft(option, required, levels))
     }
   }
+}
+
+/** The draft of what is to be given, though it may be left out or be `null`. */
+export function givenDraft(field: Field): Draft {
+  return emptyDraft({ ...field, nullable: false }, true)
+}
+
+/** Whether a type may come again in what it needs: then another option is the one to begin with. */
+function needsItself(field: Field): boolean {
+  if (field.kind !== "object") return false
+  const seen = new Set<Schema>()
+  const leadsBack = (from: Field): boolean => {
+    if (from.kind === "union") return from.options.some(leadsBack)
+    if (from.kind !== "object" || from.nullable || seen.has(from.schema)) return false
+    if (from.schema === field.schema) return true
+    seen.add(from.schema)
+    return from.members.some(({ required, field: make }) => required && leadsBack(make()))
+  }
+  return field.members.some(({ required, field: make }) => required && leadsBack(make()))
 }
 
 /** The value to send, with what is wrong with the draft. */

@@ -24,7 +24,7 @@ export type Field = About &
     | { readonly kind: "choice"; readonly values: readonly unknown[] }
     | { readonly kind: "boolean"; readonly initially: boolean }
     | { readonly kind: "list"; readonly schema: Schema; readonly item: () => Field }
-    | { readonly kind: "object"; readonly members: readonly Member[] }
+    | { readonly kind: "object"; readonly schema: Schema; readonly members: readonly Member[] }
     | { readonly kind: "union"; readonly options: readonly Field[] }
     /** Whatever has no field of its own is written as JSON. */
     | { readonly kind: "json" }
@@ -64,7 +64,7 @@ export function fieldOf(schema: Schema, definitions: Definitions = schema.$defs 
       return { ...about, kind: "list", schema: whole, item: () => fieldOf(whole.items ?? {}, definitions) }
     case "object":
       if (whole.properties === undefined) return { ...about, kind: "json" }
-      return { ...about, kind: "object", members: membersOf(whole, definitions) }
+      return { ...about, kind: "object", schema: whole, members: membersOf(whole, definitions) }
     default:
       return { ...about, kind: "json" }
   }

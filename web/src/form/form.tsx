@@ -1,7 +1,7 @@
 // A form for a field: every change makes a new draft.
 
 import { useId, type ReactNode } from "react"
-import { Alternative, below, emptyDraft, type Draft, type Path, type Problem } from "./draft.ts"
+import { Alternative, below, emptyDraft, givenDraft, type Draft, type Path, type Problem } from "./draft.ts"
 import type { Field, Member } from "./field.ts"
 import { TextField } from "./text_field.tsx"
 
@@ -177,11 +177,11 @@ function Nested(props: Of<"object">) {
   return (
     <Group props={props}>
       {given && <Members {...props} />}
-      {given && !required && (
+      {given && (!required || field.nullable) && (
         <button type="button" className="small" onClick={() => change(null)}>Leave out {field.label}</button>
       )}
       {!given && (
-        <button type="button" className="small" onClick={() => change(emptyDraft(field, true))}>
+        <button type="button" className="small" onClick={() => change(givenDraft(field))}>
           Give {field.label}
         </button>
       )}

@@ -30,5 +30,5 @@ export function settingsOf(value: Readonly<Record<string, unknown>>): Pick<Call,
 /** Of a schema that is known to be an object's, as that of every input is. */
 export function objectField(schema: Schema): Field & { kind: "object" } {
   const field = fieldOf(schema)
-  return field.kind === "object" ? field : { ...field, kind: "object", members: [] }
+  return field.kind === "object" ? field : { ...field, kind: "object", schema, members: [] }
 }
