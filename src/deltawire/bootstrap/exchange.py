@@ -211,9 +211,8 @@ class Exchange:
             self.keep_alive = False
         elif not self.keep_alive:
             head += b"connection: close\r\n"
-        if (
-            at < 0 and not self._silent and self._scope["http_version"] != "1.0"
-        ):  # which knows no chunks (RFC 9112 §6.1)
+        # A caller of HTTP/1.0 knows no chunks (RFC 9112 §6.1): to him the connection's end is the body's.
+        if at < 0 and not self._silent and self._scope["http_version"] != "1.0":
             self._chunked = True
             head += b"transfer-encoding: chunked\r\n"
         self._head = head + b"\r\n"

@@ -1,3 +1,4 @@
+import { objectOf } from "./json.ts"
 import type { Schema } from "./schema.ts"
 
 export interface FunctionInfo {
@@ -8,9 +9,12 @@ export interface FunctionInfo {
 }
 
 export async function readFunctions(api: URL): Promise<readonly FunctionInfo[]> {
-  const reply = await fetch(new URL("v1/functions", api))
-  if (!reply.ok) throw new Error(`${reply.url} answered ${reply.status} ${reply.statusText}`)
-  return ((await reply.json()) as { functions: FunctionInfo[] }).functions
+  const url = new URL("v1/functions", api)
+  const reply = await fetch(url)
+  if (!reply.ok) throw new Error(`${url} answered ${reply.status} ${reply.statusText}`)
+  const functions = (await objectOf(url, reply))?.["functions"]
+  if (!Array.isArray(functions)) throw new Error(`${url} lists no functions`)
+  return functions as FunctionInfo[]
 }
 
 /** The parameter that a bare string is bound to: the only required one, if it is a string. */

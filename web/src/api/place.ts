@@ -1,5 +1,7 @@
 // Where the API is, seen from the page. A proxy may have put it elsewhere; then it serves a playground.json of its own.
 
+import { objectAt } from "./json.ts"
+
 export interface Place {
   /** The base of the HTTP API and of its WebSockets; ends in a slash. */
   readonly api: URL
@@ -33,8 +35,7 @@ export async function readPlace(page: string): Promise<Place> {
 }
 
 async function toldAt(base: string): Promise<Told> {
-  const reply = await fetch(new URL("playground.json", base))
-  return reply.ok ? ((await reply.json()) as Told) : {}
+  return (await objectAt(new URL("playground.json", base))) ?? {}
 }
 
 function folder(address: string, page: string): URL {
